@@ -76,14 +76,16 @@ struct arena_chunk {
     _Alignas(16) unsigned char bytes[];
 };
 
-enum { ARENA_CHUNK = 64 * 1024 };
+enum { ARENA_FIRST = 512, ARENA_CHUNK = 64 * 1024 };
 
 void *arena_alloc(arena *a, size_t size)
 {
     if (size > SIZE_MAX / 2) base_oom(size);
     size = (size + 15) & ~(size_t)15;
     if (!a->chunk || a->chunk->size - a->chunk->used < size) {
-        size_t room = size > ARENA_CHUNK / 4 ? size : ARENA_CHUNK;
+        size_t wanted = a->chunk ? a->chunk->size * 2 : ARENA_FIRST; /* small arenas stay small: there is one a function */
+        if (wanted > ARENA_CHUNK) wanted = ARENA_CHUNK;
+        size_t room = size > wanted / 4 ? size : wanted;
         arena_chunk *chunk = base_alloc_zero(1, sizeof *chunk + room);
         chunk->size = room;
         if (a->chunk && room == size) { /* a large block goes behind the chunk that still has room */

@@ -129,7 +129,9 @@ typedef struct {
  * An instruction is a value: `v7` is the 7th of the function's instruction array, and operands are such numbers.
  * Number 0 is "none". Values are 64-bit integers; an operation of width w uses the low w bytes of its operands and
  * zero-extends its result. `var` is the machine variable that the value is the new content of (IR_NOVAR: a
- * temporary). In SSA form each block begins with its phis.
+ * temporary). In SSA form each block begins with its phis, and the values that the function is entered with
+ * (IR_ENTRY, and IR_UNDEF for slots) stand in front of block 0. Copies are kept: a value that is used in another block
+ * than its own is the content of its `var` on entry to that block. Definitions that nothing needs are gone.
  *
  * What follows exactly from the operands is an exact operation; everything else is IR_OPAQUE, whose result may be
  * anything computed from its operands. */
@@ -171,19 +173,21 @@ typedef enum {
     IR_NOT,     /* ~a */
     IR_INSERT,  /* a with w bytes at byte imm replaced by the low bytes of b */
     IR_EXTRACT, /* w bytes at byte imm of a */
-    IR_SELECT,  /* condition imm on flags c holds ? b : a */
-    IR_PHI,     /* args: one per predecessor edge, in the order of the block's preds */
+    IR_SELECT,  /* condition imm (low four bits of the jcc opcode) on flags c holds ? b : a */
+    IR_PHI,     /* args: one per predecessor edge, in the order of the block's preds; in block 0 one more, the entry's */
     IR_OPAQUE,  /* args: inputs, loaded values included */
     IR_CMP,     /* flags of a - b (b none: imm) */
     IR_TEST,    /* flags of a & b (b none: imm) */
-    IR_FLAGRES, /* zero, sign and parity flag of the result a; the other flags unknown */
+    IR_FLAGRES, /* zero, sign and parity flag of the result a; the other flags unknown, but for the carry flag of the
+                   flags b if b is given */
     IR_ACCESS,  /* a machine access of `width` bytes to [seg: a + b * scale + imm]; flags: IR_READ, ... */
     IR_LOAD,    /* w bytes at byte imm of access a */
     IR_STORE,   /* w bytes at byte imm of access a become b */
     IR_CALL,    /* args: IR_CALL_*; imm: the target's address for a direct call, the slot's for one through a GOT slot */
     IR_TAIL,    /* the same for a tail call; c: flags and scale = condition + 1 when it is conditional */
-    IR_RESULT,  /* what call a left in var: one of the return registers */
-    IR_CLOBBER, /* var after call a: what the callee left, or b, what it was before (gcc's -fipa-ra relies on that) */
+    IR_RESULT,  /* a return register (rax, rdx, xmm0, xmm1) after call a: what the callee left there; or b, what it was
+                   before, when b is given: gcc's -fipa-ra keeps values in registers that a local callee spares */
+    IR_CLOBBER, /* the same for the other registers that a callee may overwrite */
     IR_BRANCH,  /* condition imm on flags c; imm -1: not a flags condition (loop, jrcxz) and a is the counter */
     IR_SWITCH,  /* jump to a */
     IR_RET,     /* args: IR_RET_* */
@@ -197,9 +201,10 @@ enum { /* flags of IR_ACCESS */
     IR_WRITE = 2,      /* both: read-modify-write */
     IR_ATOMIC = 4,     /* lock prefix, or xchg with memory */
     IR_COND = 8,       /* some of the bytes may not be accessed (masked, or a conditional store) */
-    IR_REP = 16,       /* c elements of width bytes upwards, or downwards when DF is set; c none: one */
+    IR_REP = 16,       /* c elements of width bytes upwards, or downwards when DF is set; the load and store of a rep movs
+                          stand for all of its elements */
     IR_WIDE = 32,      /* the address is not known as an expression (gather, scatter, xsave): any address */
-    IR_FRAME = 64,     /* in this function's own frame, at the byte ir_frame_access() tells */
+    IR_FRAME = 64,     /* in this function's own frame: ir_frame_offset(a) + imm, no index */
     IR_PROMOTED = 128, /* IR_FRAME and carried by a slot variable: its loads and stores are copies */
     IR_IMPLICIT = 256, /* of push, pop, call, ret, leave, enter */
     IR_FS = 512,       /* the segment base is already added into a: these only name it */
@@ -213,7 +218,8 @@ enum { /* args of IR_CALL and IR_TAIL */
     IR_CALL_RSP, /* stack pointer before the call instruction: stack arguments begin there */
     IR_CALL_RAX, IR_CALL_R10,
     IR_CALL_XMM0, /* low lanes of xmm0 to xmm7 */
-    IR_CALL_ARGS = IR_CALL_XMM0 + 8
+    IR_CALL_ARGS = IR_CALL_XMM0 + 8 /* behind these: the promoted slots at IR_CALL_RSP, +8, ...: stack arguments, if the
+                                       callee takes any */
 };
 enum { /* args of IR_RET */
     IR_RET_RAX, IR_RET_RDX, IR_RET_XMM0, IR_RET_XMM1, IR_RET_RSP, IR_RET_RBX, IR_RET_RBP, IR_RET_R12, IR_RET_R13,
@@ -236,6 +242,8 @@ typedef struct {
     uint32_t idom;         /* immediate dominator; its own number for the entry and for unreachable blocks */
     uint32_t loop;         /* innermost loop + 1, 0: none */
     uint32_t rpo;          /* position in reverse post-order; UINT32_MAX: unreachable */
+    uint32_t dom_in, dom_out; /* place in the dominator tree, for ir_dominates: the blocks below have dom_in in
+                                 (dom_in, dom_out] of this one */
 } ir_block;
 
 typedef struct {
@@ -266,6 +274,7 @@ struct ir_func {
     uint32_t *loop_blocks;
     ir_slot *slots;
     uint32_t slot_count;
+    int32_t *frame;     /* per value: see ir_frame_offset */
     uint32_t *live;     /* per machine instruction: LIVE_* before it */
     bool frame_known;   /* the stack pointer is known at every access through it */
     bool frame_escapes; /* an address of its frame leaves the function */
@@ -333,8 +342,6 @@ bool ir_dominates(const ir_func *ir, uint32_t a, uint32_t b);
 
 /* Offset of a value from the stack pointer at entry, when it certainly is one: base 0, or 1 for the realigned frame. */
 bool ir_frame_offset(const ir_func *ir, ir_value v, int32_t *offset, uint8_t *base);
-/* The value that var has when the block is entered; none when var is not live there. */
-ir_value ir_entry_value(const ir_func *ir, uint32_t block, uint16_t var);
 /* Follows IR_COPY of width 8. */
 ir_value ir_origin(const ir_func *ir, ir_value v);
 const char *ir_var_name(const ir_func *ir, uint16_t var, char buffer[16]);

@@ -1,0 +1,506 @@
+/* The stack pointer and the frame: which stack slots become variables.
+ *
+ * First, forward data flow: each general register is either the stack pointer at entry plus a constant, or something
+ * else. That gives every access through rsp, rbp or a copy of them its place in the frame. Then promotion: a slot
+ * becomes a variable if nobody can reach it but the direct accesses seen here. An address of the frame that leaves our
+ * sight (an argument, a stored value, an index added, a merge with another value) escapes; what it can reach depends
+ * on what is known of the function:
+ *
+ *   unoptimised, with DWARF   the variable that the address lies in (or ends at): such code takes no other addresses
+ *   anything else             the whole frame, since optimisers bias addresses at will, except the places where the
+ *                             unwind rows say that callee-saved registers are kept: no C object is there
+ *
+ * Functions that the flow analysis does not know in full, or that call setjmp and its kind, keep all slots in memory. */
+#include "static/lift/raw.h"
+
+#include <stdlib.h>
+
+enum { REGS = 16, MAX_STACK_ARGS = 32 };
+
+typedef struct {
+    int32_t start, end; /* encoded like raw->frame */
+} span;
+
+typedef struct {
+    int32_t at;      /* encoded place */
+    uint32_t access; /* in raw->code */
+} place;
+
+typedef struct {
+    raw_func *raw;
+    const ir_func *ir;
+    uint32_t realign;    /* the instruction that realigns the stack pointer, 0: none */
+    bool lost;           /* paths with different stack pointers meet */
+    VEC(int32_t) escapes;
+    VEC(span) killed;
+    VEC(place) direct;
+} frame;
+
+/* --- the stack pointer --------------------------------------------------------------------------------------------- */
+
+static int32_t frame_add(int32_t v, int64_t by)
+{
+    if (!frame_is(v)) return v;
+    int32_t origin = v > FRAME_LIMIT ? FRAME_REALIGNED : 0;
+    if (by > FRAME_LIMIT || by < -FRAME_LIMIT) return FRAME_OTHER;
+    int64_t offset = (int64_t)(v - origin) + by;
+    return offset > FRAME_LIMIT / 2 || offset < -FRAME_LIMIT / 2 ? FRAME_OTHER : (int32_t)offset + origin;
+}
+
+static int32_t operand(const frame *f, const int32_t *regs, ir_value v)
+{
+    if (!v) return FRAME_OTHER;
+    if (!(v & RAW_VAR)) return f->raw->frame[v];
+    uint32_t var = v & ~RAW_VAR;
+    return var < REGS ? regs[var] : FRAME_OTHER;
+}
+
+static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
+{
+    const ir_insn *insn = &f->raw->code.data[i];
+    if (insn->width != 8) return FRAME_OTHER;
+    int32_t a = operand(f, regs, insn->a);
+    switch (insn->op) {
+    case IR_COPY: return a;
+    case IR_LEA: return insn->b || !insn->a ? FRAME_OTHER : frame_add(a, insn->imm);
+    case IR_AND: /* and $-N, %rsp */
+        if (insn->b || !frame_is(a) || a > FRAME_LIMIT || insn->imm >= 0 || (insn->imm & -insn->imm) != -insn->imm)
+            return FRAME_OTHER;
+        if (f->realign && f->realign != i) return FRAME_OTHER;
+        f->realign = i;
+        return FRAME_REALIGNED;
+    default: return FRAME_OTHER;
+    }
+}
+
+/* Evaluates a block from `regs`, leaving raw->frame of its instructions and `regs` at its end. */
+static void run_block(frame *f, uint32_t block, int32_t *regs)
+{
+    raw_func *raw = f->raw;
+    for (uint32_t i = raw->first[block]; i < raw->first[block + 1]; i++) {
+        raw->frame[i] = evaluate(f, regs, i);
+        if (raw->code.data[i].var < REGS) regs[raw->code.data[i].var] = raw->frame[i];
+    }
+}
+
+static bool merge_into(frame *f, int32_t *into, const int32_t *from)
+{
+    bool changed = false;
+    for (unsigned r = 0; r < REGS; r++) {
+        int32_t was = into[r];
+        if (was == FRAME_UNREACHED)
+            into[r] = from[r];
+        else if (was != from[r] && was != FRAME_OTHER) {
+            into[r] = FRAME_OTHER;
+            if (r == IR_RSP && from[r] != FRAME_OTHER) f->lost = true;
+        }
+        changed |= into[r] != was;
+    }
+    return changed;
+}
+
+static void solve(frame *f)
+{
+    raw_func *raw = f->raw;
+    const lift_func *func = raw->func;
+    raw->frame = base_alloc((size_t)raw->code.len * sizeof *raw->frame);
+    raw->frame_in = base_alloc((size_t)func->block_count * REGS * sizeof *raw->frame_in);
+    for (uint32_t i = 0; i < raw->code.len; i++)
+        raw->frame[i] = FRAME_OTHER;
+    for (size_t i = 0; i < (size_t)func->block_count * REGS; i++)
+        raw->frame_in[i] = FRAME_UNREACHED;
+    if (!func->block_count) return;
+    for (unsigned r = 0; r < REGS; r++)
+        raw->frame_in[r] = FRAME_OTHER;
+    raw->frame_in[IR_RSP] = 0;
+
+    bool *dirty = base_alloc_zero(func->block_count, sizeof *dirty);
+    dirty[0] = true;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
+            uint32_t b = f->ir->rpo[n];
+            if (!dirty[b]) continue;
+            dirty[b] = false;
+            int32_t regs[REGS];
+            memcpy(regs, raw->frame_in + (size_t)b * REGS, sizeof regs);
+            run_block(f, b, regs);
+            const lift_block *block = &func->blocks[b];
+            for (uint32_t e = 0; e < block->succ_count; e++) {
+                uint32_t to = func->edges[block->first_succ + e].to;
+                if (merge_into(f, raw->frame_in + (size_t)to * REGS, regs)) {
+                    dirty[to] = true;
+                    again |= f->ir->blocks[to].rpo <= n;
+                }
+            }
+        }
+    }
+    free(dirty);
+}
+
+/* --- what escapes --------------------------------------------------------------------------------------------------- */
+
+static void escape(frame *f, int32_t v)
+{
+    if (!frame_is(v)) return;
+    for (uint32_t i = 0; i < f->escapes.len && i < 64; i++)
+        if (f->escapes.data[i] == v) return;
+    vec_push(&f->escapes, v);
+}
+
+static void kill(frame *f, int32_t start, int32_t end)
+{
+    if (start < end) vec_push(&f->killed, (span){start, end});
+}
+
+static bool is_live_after(const frame *f, const ir_insn *insn, uint32_t block)
+{
+    const lift_block *b = &f->raw->func->blocks[block];
+    if (insn->insn + 1 >= b->first_insn + b->insn_count) return true;
+    return f->ir->live[insn->insn + 1] >> insn->var & 1;
+}
+
+static void escape_args(frame *f, const int32_t *regs, const ir_insn *insn)
+{
+    for (uint32_t k = 0; k < insn->b; k++) {
+        bool spared = ((insn->op == IR_CALL || insn->op == IR_TAIL) && k == IR_CALL_RSP) ||
+                      (insn->op == IR_RET && k >= IR_RET_RSP);
+        if (!spared) escape(f, operand(f, regs, f->raw->args.data[insn->a + k]));
+    }
+}
+
+static void look_at_access(frame *f, const int32_t *regs, uint32_t i)
+{
+    ir_insn *insn = &f->raw->code.data[i];
+    int32_t a = operand(f, regs, insn->a);
+    escape(f, operand(f, regs, insn->b));
+    escape(f, operand(f, regs, insn->c));
+    if (!frame_is(a)) return;
+    int32_t at = frame_add(a, insn->imm);
+    if (insn->b || insn->scale != 1 || !frame_is(at) || (insn->flags & (IR_REP | IR_WIDE))) {
+        escape(f, frame_is(at) ? at : a);
+        return;
+    }
+    insn->flags |= IR_FRAME;
+    if ((insn->flags & (IR_COND | IR_ATOMIC)) || insn->width > 64 || !insn->width)
+        kill(f, at, at + (insn->width ? insn->width : 1));
+    else
+        vec_push(&f->direct, (place){at, i});
+}
+
+static void look_at(frame *f, const int32_t *regs, uint32_t i, uint32_t block)
+{
+    const ir_insn *insn = &f->raw->code.data[i];
+    if (insn->op == IR_ACCESS) {
+        look_at_access(f, regs, i);
+        return;
+    }
+    if (raw_has_args(insn->op)) {
+        escape_args(f, regs, insn);
+        return;
+    }
+    switch (insn->op) {
+    case IR_CMP:
+    case IR_TEST:
+    case IR_FLAGRES:
+    case IR_BRANCH:
+    case IR_SWITCH:
+    case IR_LOAD: return; /* a is the access */
+    case IR_STORE: escape(f, operand(f, regs, insn->b)); return;
+    case IR_RESULT:
+    case IR_CLOBBER:
+        if (insn->var < REGS && is_live_after(f, insn, block)) escape(f, operand(f, regs, insn->b));
+        return;
+    default:
+        if (frame_is(f->raw->frame[i])) return; /* still in sight */
+        if (insn->var == IR_RSP) return;        /* alloca: below all slots */
+        escape(f, operand(f, regs, insn->a));
+        escape(f, operand(f, regs, insn->b));
+    }
+}
+
+/* Requires solve: walks all reachable blocks once more with their final states. */
+static void find_escapes(frame *f)
+{
+    raw_func *raw = f->raw;
+    const lift_func *func = raw->func;
+    for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
+        uint32_t b = f->ir->rpo[n];
+        int32_t regs[REGS];
+        memcpy(regs, raw->frame_in + (size_t)b * REGS, sizeof regs);
+        for (uint32_t i = raw->first[b]; i < raw->first[b + 1]; i++) {
+            raw->frame[i] = evaluate(f, regs, i);
+            look_at(f, regs, i, b);
+            if (raw->code.data[i].var < REGS) regs[raw->code.data[i].var] = raw->frame[i];
+        }
+        const lift_block *block = &func->blocks[b];
+        for (uint32_t e = 0; e < block->succ_count; e++) {
+            uint32_t to = func->edges[block->first_succ + e].to;
+            const int32_t *in = raw->frame_in + (size_t)to * REGS;
+            uint32_t live = func->blocks[to].insn_count ? f->ir->live[func->blocks[to].first_insn] : UINT32_MAX;
+            for (unsigned r = 0; r < REGS; r++)
+                if (frame_is(regs[r]) && in[r] == FRAME_OTHER && (live >> r & 1)) escape(f, regs[r]);
+        }
+    }
+}
+
+/* --- what an escape can reach ---------------------------------------------------------------------------------------- */
+
+static bool returns_twice(const frame *f)
+{
+    static const char *const names[] = {"setjmp", "_setjmp", "__sigsetjmp", "sigsetjmp", "vfork", "getcontext", "savectx"};
+    const raw_func *raw = f->raw;
+    for (uint32_t i = 0; i < raw->func->insn_count; i++) {
+        const lift_insn *insn = &raw->func->insns[i];
+        const char *name = NULL;
+        if (insn->flow == FLOW_CALL) {
+            const image_plt *plt = image_plt_at(raw->img, lift_target(insn));
+            const image_symbol *symbol = plt ? NULL : image_symbol_at(raw->img, lift_target(insn));
+            name = plt ? plt->name : symbol ? symbol->name : NULL;
+        } else if (insn->flow == FLOW_CALL_SLOT) {
+            const image_reloc *reloc = image_reloc_at(raw->img, lift_target(insn));
+            name = reloc ? reloc->name : NULL;
+        }
+        for (unsigned k = 0; name && k < sizeof names / sizeof *names; k++)
+            if (!strcmp(name, names[k])) return true;
+    }
+    return false;
+}
+
+static bool has_unknown_jump(const lift_func *func)
+{
+    for (uint32_t b = 0; b < func->block_count; b++)
+        if (func->blocks[b].end_kind == END_UNKNOWN) return true;
+    return false;
+}
+
+/* push %rbp; mov %rsp, %rbp: the cheap sign of unoptimised code, asked before DWARF is read. */
+static bool has_frame_pointer(const frame *f)
+{
+    const raw_func *raw = f->raw;
+    for (uint32_t i = raw->first[0]; i < raw->first[1] && raw->code.data[i].insn < 4; i++)
+        if (raw->code.data[i].var == IR_RBP && frame_is(raw->frame[i])) return true;
+    return false;
+}
+
+/* CFA-relative to entry-relative: the return address lies at CFA-8, where the stack pointer is at entry. */
+static int64_t from_cfa(int64_t offset)
+{
+    return offset + 8;
+}
+
+static void kill_variables(frame *f, const image_function *debug)
+{
+    for (uint32_t i = 0; i < f->escapes.len; i++) {
+        int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0;
+        bool inside = false;
+        for (uint32_t k = 0; k < debug->variable_count; k++) {
+            const image_variable *var = &debug->variables[k];
+            if (var->place != IMAGE_PLACE_FRAME) continue;
+            int64_t start = from_cfa(var->offset);
+            int64_t size = var->type && var->type->size ? (int64_t)var->type->size : 1;
+            if (size > FRAME_LIMIT || start < -FRAME_LIMIT || start > FRAME_LIMIT) continue;
+            if (at >= start && at <= start + size) kill(f, (int32_t)start, (int32_t)(start + size));
+            inside |= at >= start && at < start + size;
+            if (start > at && start < above) above = start;
+        }
+        if (!inside) kill(f, (int32_t)at, (int32_t)above); /* an unnamed object, up to the next thing that is known */
+    }
+}
+
+/* Everything but the places of saved registers and the return address. */
+static void kill_all(frame *f)
+{
+    const image_fde *fde = image_fde_at(f->raw->img, f->raw->func->entry);
+    image_unwind_row *rows = NULL;
+    uint32_t count = fde && fde->start == f->raw->func->entry ? image_unwind_rows(f->raw->img, fde, &rows) : 0;
+    static const uint8_t kept[] = {3, 6, 12, 13, 14, 15}; /* rbx, rbp, r12 to r15 in DWARF */
+    int32_t saved[8] = {0}; /* the return address at 0 */
+    unsigned n = 1;
+    for (unsigned k = 0; k < sizeof kept; k++)
+        for (uint32_t i = 0; i < count; i++) {
+            int32_t at = rows[i].saved[kept[k]];
+            if (at == IMAGE_UNWIND_UNSAVED || at == IMAGE_UNWIND_COMPLEX || at > 0 || at < -4096) continue;
+            saved[n++] = (int32_t)from_cfa(at);
+            break;
+        }
+    free(rows);
+    for (unsigned i = 1; i < n; i++) /* sorted by place */
+        for (unsigned k = i; k > 0 && saved[k] < saved[k - 1]; k--) {
+            int32_t swap = saved[k];
+            saved[k] = saved[k - 1], saved[k - 1] = swap;
+        }
+    int32_t from = -FRAME_LIMIT;
+    for (unsigned i = 0; i < n; i++) {
+        kill(f, from, saved[i]);
+        from = saved[i] + 8;
+    }
+    kill(f, from, INT32_MAX - 1);
+}
+
+static void kill_reachable(frame *f)
+{
+    if (!f->escapes.len) return;
+    f->raw->frame_escapes = true;
+    const image_function *debug = NULL;
+    if (f->raw->img->has_debug && !f->realign && has_frame_pointer(f))
+        debug = image_function_at(f->raw->img, f->raw->func->entry);
+    if (debug && !debug->is_optimised)
+        kill_variables(f, debug);
+    else
+        kill_all(f);
+}
+
+/* --- promotion -------------------------------------------------------------------------------------------------------- */
+
+static int by_start(const void *x, const void *y)
+{
+    const span *a = x, *b = y;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const place *a = x, *b = y;
+    if (a->at != b->at) return a->at < b->at ? -1 : 1;
+    return (a->access > b->access) - (a->access < b->access);
+}
+
+static int32_t place_end(const frame *f, const place *p)
+{
+    return p->at + f->raw->code.data[p->access].width;
+}
+
+/* Bytes lo.. of a cluster are split into lanes of eight; a part of an access must lie inside one. */
+static bool fits_lanes(const frame *f, const place *p, int32_t lo)
+{
+    unsigned within = (unsigned)(p->at - lo) % 8, width = f->raw->code.data[p->access].width;
+    return within == 0 || within + width <= 8;
+}
+
+/* Loads and stores of one access become copies of slot variables. `slot`: the first lane's number. */
+static void promote(frame *f, const place *p, int32_t lo, int32_t hi, uint32_t slot)
+{
+    raw_func *raw = f->raw;
+    raw->code.data[p->access].flags |= IR_PROMOTED;
+    uint32_t machine = raw->code.data[p->access].insn;
+    for (uint32_t i = p->access + 1; i < raw->code.len && raw->code.data[i].insn == machine; i++) {
+        ir_insn *insn = &raw->code.data[i];
+        if ((insn->op != IR_LOAD && insn->op != IR_STORE) || insn->a != p->access) continue;
+        uint32_t at = (uint32_t)(p->at - lo) + (uint32_t)insn->imm, lane = at / 8, byte = at % 8;
+        int32_t size = hi - lo - (int32_t)lane * 8;
+        bool whole = byte == 0 && insn->width == (size < 8 ? size : 8);
+        ir_value var = RAW_VAR | (IR_SLOT + slot + lane);
+        if (insn->op == IR_LOAD) {
+            insn->op = whole ? IR_COPY : IR_EXTRACT;
+            insn->a = var;
+            insn->imm = whole ? 0 : byte;
+        } else {
+            insn->op = whole ? IR_COPY : IR_INSERT;
+            insn->a = whole ? insn->b : var;
+            insn->b = whole ? 0 : insn->b;
+            insn->imm = whole ? 0 : byte;
+            insn->var = (uint16_t)(IR_SLOT + slot + lane);
+        }
+    }
+}
+
+static void promote_cluster(frame *f, uint32_t first, uint32_t end, int32_t hi)
+{
+    raw_func *raw = f->raw;
+    int32_t lo = f->direct.data[first].at;
+    uint32_t lanes = (uint32_t)(hi - lo + 7) / 8, slot = raw->slots.len;
+    for (uint32_t i = first; i < end; i++)
+        if (!fits_lanes(f, &f->direct.data[i], lo)) return;
+    if (slot + lanes > IR_MAX_SLOTS) return;
+    bool realigned = lo > FRAME_LIMIT;
+    for (uint32_t k = 0; k < lanes; k++) {
+        int32_t size = hi - lo - (int32_t)k * 8;
+        vec_push(&raw->slots, (ir_slot){.offset = lo + (int32_t)k * 8 - (realigned ? FRAME_REALIGNED : 0),
+                                        .size = (uint8_t)(size < 8 ? size : 8),
+                                        .base = realigned});
+    }
+    for (uint32_t i = first; i < end; i++)
+        promote(f, &f->direct.data[i], lo, hi, slot);
+}
+
+static void promote_all(frame *f)
+{
+    if (f->killed.len) qsort(f->killed.data, f->killed.len, sizeof *f->killed.data, by_start);
+    if (f->direct.len) qsort(f->direct.data, f->direct.len, sizeof *f->direct.data, by_place);
+    uint32_t k = 0;
+    int32_t killed_to = INT32_MIN;
+    for (uint32_t first = 0, end; first < f->direct.len; first = end) {
+        int32_t lo = f->direct.data[first].at, hi = place_end(f, &f->direct.data[first]);
+        for (end = first + 1; end < f->direct.len && f->direct.data[end].at < hi; end++) {
+            int32_t to = place_end(f, &f->direct.data[end]);
+            if (to > hi) hi = to;
+        }
+        while (k < f->killed.len && f->killed.data[k].start < hi) {
+            if (f->killed.data[k].end > killed_to) killed_to = f->killed.data[k].end;
+            k++;
+        }
+        if (killed_to <= lo) promote_cluster(f, first, end, hi);
+    }
+}
+
+/* The slots at the stack pointer of a call may be arguments: the call uses them. */
+static void add_stack_args(frame *f)
+{
+    raw_func *raw = f->raw;
+    if (!raw->slots.len) return;
+    for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
+        uint32_t b = f->ir->rpo[n];
+        int32_t regs[REGS];
+        memcpy(regs, raw->frame_in + (size_t)b * REGS, sizeof regs);
+        for (uint32_t i = raw->first[b]; i < raw->first[b + 1]; i++) {
+            ir_insn *insn = &raw->code.data[i];
+            if ((insn->op == IR_CALL || insn->op == IR_TAIL) && frame_is(regs[IR_RSP])) {
+                int32_t at = regs[IR_RSP] + (insn->op == IR_TAIL ? 8 : 0);
+                bool realigned = at > FRAME_LIMIT;
+                if (realigned) at -= FRAME_REALIGNED;
+                /* slots lie in the order of their encoded places: base 0 first */
+                uint32_t lo = 0, hi = raw->slots.len;
+                while (lo < hi) {
+                    uint32_t mid = (lo + hi) / 2;
+                    const ir_slot *s = &raw->slots.data[mid];
+                    if (s->base < realigned || (s->base == realigned && s->offset < at)) lo = mid + 1;
+                    else hi = mid;
+                }
+                uint32_t count = 0;
+                while (lo + count < raw->slots.len && count < MAX_STACK_ARGS) {
+                    const ir_slot *s = &raw->slots.data[lo + count];
+                    if (s->base != realigned || s->offset != at + 8 * (int32_t)count) break;
+                    count++;
+                }
+                if (count) {
+                    uint32_t start = raw->args.len;
+                    vec_reserve(&raw->args, start + IR_CALL_ARGS + count);
+                    for (uint32_t k = 0; k < IR_CALL_ARGS; k++)
+                        vec_push(&raw->args, raw->args.data[insn->a + k]);
+                    for (uint32_t k = 0; k < count; k++)
+                        vec_push(&raw->args, RAW_VAR | (IR_SLOT + lo + k));
+                    insn->a = start, insn->b = IR_CALL_ARGS + count;
+                }
+            }
+            if (insn->var < REGS) regs[insn->var] = raw->frame[i];
+        }
+    }
+}
+
+void raw_frame(raw_func *raw, const ir_func *ir)
+{
+    frame f = {.raw = raw, .ir = ir};
+    solve(&f);
+    find_escapes(&f);
+    raw->frame_known = !f.lost;
+    raw->frame_escapes = f.escapes.len > 0;
+    if (!f.lost && !has_unknown_jump(raw->func) && !returns_twice(&f)) {
+        kill_reachable(&f);
+        promote_all(&f);
+        add_stack_args(&f);
+    }
+    vec_free(&f.escapes);
+    vec_free(&f.killed);
+    vec_free(&f.direct);
+}

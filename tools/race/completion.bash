@@ -1,0 +1,53 @@
+# bash completion of race. Installed as completions/race; or: . tools/race/completion.bash
+
+# Options of each subcommand; what an option that takes a value accepts is in _race_values.
+_race_options() {
+    case $1 in
+    show) echo "--ir --cfg --format --all --jobs --help" ;;
+    *) echo "--help --version" ;;
+    esac
+}
+
+_race_values() {
+    case $1,$2 in
+    show,--format) echo "text dot json" ;;
+    show,--jobs | show,-j) echo "1 2 4 8" ;;
+    *) return 1 ;;
+    esac
+}
+
+# Names of the functions of a program, when nm can list them.
+_race_functions() {
+    nm --defined-only -- "$1" 2>/dev/null | sed -n 's/^[0-9a-f]* [tTwW] \(.*\)$/\1/p'
+}
+
+_race() {
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
+    local values word file="" i
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "show help $(_race_options '')" -- "$current")
+        return
+    fi
+    if [ "$subcommand" = help ]; then
+        mapfile -t COMPREPLY < <(compgen -W "show" -- "$current")
+        return
+    fi
+    if values=$(_race_values "$subcommand" "$before"); then
+        mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
+        return
+    fi
+    if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_race_options "$subcommand")" -- "$current")
+        return
+    fi
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $word != -* && -f $word ]]; then file=$word; fi
+    done
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    if [ "$subcommand" = show ] && [ -n "$file" ]; then
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_race_functions "$file")" -- "$current")
+    fi
+}
+
+complete -o filenames -F _race race
