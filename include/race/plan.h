@@ -191,6 +191,9 @@ const plan_site *plan_site_covering(const plan *p, uint64_t addr); /* addr in [s
 const plan_object *plan_object_covering(const plan *p, uint64_t addr);
 const char *plan_string(const plan *p, uint32_t offset);
 
+/* The id of a module that has no build id, as its plan is named: XXH3-128, in hex, of the whole file. */
+void plan_content_id(const void *bytes, size_t size, char id[33]);
+
 /* The checksum that the header must have. Requires size >= sizeof(plan_header). */
 uint64_t plan_checksum(const void *bytes, size_t size);
 

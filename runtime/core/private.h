@@ -67,6 +67,13 @@ typedef struct {
     uint32_t *entry;
 } vector_clock;
 
+typedef struct barrier_round {
+    struct barrier_round *next;
+    uint32_t number;
+    uint32_t inside; /* threads that have entered and not left */
+    vector_clock released;
+} barrier_round;
+
 typedef struct sync_object {
     struct sync_object *next;
     uint64_t addr;
@@ -74,8 +81,9 @@ typedef struct sync_object {
     uint32_t writer;  /* number + 1 of the thread that holds it for writing */
     uint32_t count;   /* barrier: threads of a round */
     uint32_t arrived; /* barrier: threads of this round that have arrived */
-    uint32_t round;
-    vector_clock released[2]; /* [1]: by readers; for a barrier those of even and odd rounds */
+    uint32_t round;   /* barrier: the one that threads enter now */
+    vector_clock released[2]; /* [1]: by readers of a reader-writer lock */
+    barrier_round *rounds, *spare_rounds;
 } sync_object;
 
 typedef struct heap_block {

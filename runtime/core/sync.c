@@ -107,7 +107,7 @@ void ft_lock_read(ft_thread *thread, uint64_t object)
 
 void ft_lock_write(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock_always(thread, object); /* there may be more threads when it is unlocked */
+    sync_object *o = object_lock_always(thread, object);
     if (!o) return;
     clock_to_thread(&o->released[0], state_of(thread));
     clock_to_thread(&o->released[1], state_of(thread));
@@ -117,7 +117,7 @@ void ft_lock_write(ft_thread *thread, uint64_t object)
 
 void ft_unlock(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock(thread, object);
+    sync_object *o = object_lock_always(thread, object); /* `writer` must be right at all times */
     if (!o) return;
     bool wrote = o->writer == thread->number + 1;
     if (wrote) o->writer = 0;
@@ -127,14 +127,35 @@ void ft_unlock(ft_thread *thread, uint64_t object)
 }
 
 /* --- barriers ----------------------------------------------------------------------------------------------------------
- * Rounds alternate between two clocks. When round r is complete, everybody of round r - 1 has left it (it has entered
- * r), so its clock can be emptied for round r + 1. */
+ * Each round has a clock of its own, kept until all who entered it have left: any `count` threads make a round, so the
+ * next ones may be complete before a slow thread has left this one. A barrier whose count is not known has one round. */
 
-static void next_round(sync_object *o)
+static barrier_round *round_at(core_state *core, sync_object *o, uint32_t number, bool create)
 {
-    o->arrived = 0;
-    o->round++;
-    clock_clear(&o->released[o->round & 1]);
+    for (barrier_round *r = o->rounds; r; r = r->next)
+        if (r->number == number) return r;
+    barrier_round *r = create ? o->spare_rounds : NULL;
+    if (r)
+        o->spare_rounds = r->next;
+    else if (create)
+        r = memory_take(core, sizeof *r);
+    if (!r) return NULL;
+    r->number = number;
+    r->inside = 0;
+    clock_clear(&r->released);
+    r->next = o->rounds;
+    o->rounds = r;
+    return r;
+}
+
+static void drop_round(sync_object *o, barrier_round *r)
+{
+    barrier_round **link = &o->rounds;
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    r->next = o->spare_rounds;
+    o->spare_rounds = r;
 }
 
 void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count)
@@ -142,7 +163,8 @@ void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count)
     sync_object *o = object_lock_always(thread, object); /* the count is needed when there are more threads */
     if (!o) return;
     o->count = count;
-    next_round(o); /* a barrier that was here before may have been destroyed before all of its threads had left */
+    o->arrived = 0;
+    o->round++; /* a barrier that was here before may have been destroyed before all of its threads had left */
     spin_unlock(&o->lock);
 }
 
@@ -150,18 +172,30 @@ uint32_t ft_barrier_enter(ft_thread *thread, uint64_t object)
 {
     sync_object *o = object_lock(thread, object);
     if (!o) return 0;
-    uint32_t round = o->round;
-    thread_to_clock(core_of_thread(thread), state_of(thread), &o->released[round & 1]);
-    if (o->count && ++o->arrived >= o->count) next_round(o);
+    core_state *core = core_of_thread(thread);
+    uint32_t number = o->round;
+    barrier_round *r = round_at(core, o, number, true);
+    if (r) {
+        thread_to_clock(core, state_of(thread), &r->released);
+        r->inside++;
+    }
+    if (o->count && ++o->arrived >= o->count) {
+        o->arrived = 0;
+        o->round++;
+    }
     spin_unlock(&o->lock);
     thread_tick(state_of(thread));
-    return round;
+    return number;
 }
 
 void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round)
 {
     sync_object *o = object_lock(thread, object);
     if (!o) return;
-    clock_to_thread(&o->released[round & 1], state_of(thread));
+    barrier_round *r = round_at(core_of_thread(thread), o, round, false);
+    if (r) {
+        clock_to_thread(&r->released, state_of(thread));
+        if (--r->inside == 0 && round != o->round) drop_round(o, r);
+    }
     spin_unlock(&o->lock);
 }

@@ -16,6 +16,17 @@ uint64_t plan_checksum(const void *bytes, size_t size)
     return XXH64((const char *)bytes + from, size - from, 0);
 }
 
+void plan_content_id(const void *bytes, size_t size, char id[33])
+{
+    XXH128_canonical_t hash;
+    XXH128_canonicalFromHash(&hash, XXH3_128bits(bytes, size));
+    for (int i = 0; i < 16; i++) {
+        id[2 * i] = "0123456789abcdef"[hash.digest[i] >> 4];
+        id[2 * i + 1] = "0123456789abcdef"[hash.digest[i] & 15];
+    }
+    id[32] = 0;
+}
+
 const char *plan_status_text(plan_status status)
 {
     static const char *const text[] = {

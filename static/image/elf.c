@@ -1,7 +1,7 @@
 /* The header tables of an ELF file, checked once: after elf_parse every section and segment lies inside the file.
  *
- * libelf trusts more than we can afford on hostile input and shares the caller's memory, so the headers are read here;
- * libelf serves archives (open.c) and unpacks compressed sections (dwarf.c). */
+ * libelf trusts more than we can afford on hostile input and writes into the memory it is given, so the headers are read
+ * here; libelf unpacks compressed sections and carries libdw (dwarf.c). */
 #include "static/image/private.h"
 
 #include <errno.h>

@@ -259,6 +259,9 @@ const image_variable *image_global_at(const image *img, uint64_t addr);
 const image_variable *image_global_tls(const image *img, uint64_t offset);
 uint32_t image_globals(const image *img, const image_variable **all);
 
+/* Damaged debug records that were passed over so far (`unread` counts those met while opening). */
+uint32_t image_debug_unread(const image *img);
+
 /* Writes what lies `offset` bytes into a thing called `name` of type `type` in the user's words, e.g. `stats.conns`,
  * `table[3].next`; an offset that no member matches is written as `+N`. Always NUL-terminated. */
 void image_describe(const image_type *type, const char *name, uint64_t offset, char *to, size_t size);

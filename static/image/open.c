@@ -1,7 +1,7 @@
 /* Opening and closing: one ELF file, a file in memory, or all members of an archive. */
 #include "static/image/private.h"
 
-#include <libelf.h>
+#include <ar.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -39,10 +39,14 @@ static int open_bytes(const char *path, const char *member, const void *bytes, s
     pthread_mutex_init(&in->lock, NULL);
     in->owned = owned;
     img->path = arena_string(&in->memory, path, strlen(path));
-    char *name = member ? base_format("%s(%s)", path, member) : base_format("%s", path);
-    if (member) img->member = arena_string(&in->memory, member, strlen(member));
-    int result = elf_parse(&in->file, name, bytes, size, &in->memory, error);
-    free(name);
+    in->name = img->path;
+    if (member) {
+        img->member = arena_string(&in->memory, member, strlen(member));
+        char *name = base_format("%s(%s)", path, member);
+        in->name = arena_string(&in->memory, name, strlen(name));
+        free(name);
+    }
+    int result = elf_parse(&in->file, in->name, bytes, size, &in->memory, error);
     if (!result) {
         dynamic_read(img);
         img->kind = kind_of(img);
@@ -106,6 +110,7 @@ void image_close(image *img)
     free(in->fdes.ranges);
     file_free(&in->owned);
     file_free(&in->owned_debug);
+    file_free(&in->owned_alternate);
     pthread_mutex_destroy(&in->lock);
     arena_free(&in->memory);
     free(in);
@@ -123,32 +128,80 @@ static int open_member(const char *path, const char *member, const char *bytes, 
     return open_bytes(path, member, copy.bytes, size, copy, false, out, error);
 }
 
+/* The number in a field of digits and spaces; false when there is something else. */
+static bool field(const char *text, size_t size, uint64_t *number)
+{
+    size_t i = 0;
+    for (*number = 0; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+        *number = *number * 10 + (uint64_t)(text[i] - '0');
+    bool any = i > 0;
+    for (; i < size; i++)
+        if (text[i] != ' ') return false;
+    return any;
+}
+
+typedef struct {
+    const char *names; /* the member `//`, which holds long names */
+    uint64_t names_size;
+} archive;
+
+/* `name/` and spaces, or `/offset` of a long name that ends with `/` and a newline; BSD's have no slash. */
+static char *member_name(const archive *a, const struct ar_hdr *header)
+{
+    const char *name = header->ar_name;
+    uint64_t length = sizeof header->ar_name, offset;
+    if (name[0] == '/' && field(name + 1, length - 1, &offset) && offset < a->names_size) {
+        name = a->names + offset;
+        length = a->names_size - offset;
+        const char *end = memchr(name, '\n', length);
+        if (end) length = (uint64_t)(end - name);
+    }
+    while (length && (name[length - 1] == ' ' || name[length - 1] == '/'))
+        length--;
+    return base_format("%.*s", length < 4096 ? (int)length : 4096, name);
+}
+
+static bool is_named(const struct ar_hdr *header, const char *name)
+{
+    size_t length = strlen(name);
+    return memcmp(header->ar_name, name, length) == 0 && header->ar_name[length] == ' ';
+}
+
 static int open_members(const char *path, const file_bytes *file, image_list *list, race_error *error)
 {
     VEC(image *) images = {0};
-    elf_version(EV_CURRENT);
-    Elf *archive = elf_memory((char *)file->bytes, file->size);
-    if (!archive || elf_kind(archive) != ELF_K_AR) {
-        if (archive) elf_end(archive);
-        return base_fail(error, "%s: is a damaged archive", path);
-    }
-    Elf *member;
-    Elf_Cmd command = ELF_C_READ;
+    archive a = {0};
     int result = 0;
-    while (!result && command != ELF_C_NULL && (member = elf_begin(-1, command, archive))) {
-        const Elf_Arhdr *header = elf_getarhdr(member);
-        size_t size = 0;
-        const char *bytes = elf_rawfile(member, &size);
-        if (header && bytes && header->ar_name && header->ar_name[0] != '/' && size >= SELFMAG &&
-            memcmp(bytes, ELFMAG, SELFMAG) == 0) {
+    for (uint64_t at = SARMAG, size; !result && at < file->size; at += size + (size & 1)) {
+        struct ar_hdr header;
+        if (!fits(at, sizeof header, file->size)) {
+            result = base_fail(error, "%s: is a truncated archive", path);
+            break;
+        }
+        memcpy(&header, file->bytes + at, sizeof header);
+        at += sizeof header;
+        if (memcmp(header.ar_fmag, ARFMAG, sizeof header.ar_fmag) != 0 ||
+            !field(header.ar_size, sizeof header.ar_size, &size)) {
+            result = base_fail(error, "%s: is a damaged archive: no member header at offset %lu", path,
+                               at - sizeof header);
+            break;
+        }
+        if (!fits(at, size, file->size)) {
+            result = base_fail(error, "%s: is a truncated archive", path);
+            break;
+        }
+        const char *bytes = (const char *)file->bytes + at;
+        if (is_named(&header, "//")) {
+            a = (archive){bytes, size};
+        } else if (!is_named(&header, "/") && !is_named(&header, "/SYM64/") && size >= SELFMAG &&
+                   memcmp(bytes, ELFMAG, SELFMAG) == 0) {
             image *img;
-            result = open_member(path, header->ar_name, bytes, size, &img, error);
+            char *name = member_name(&a, &header);
+            result = open_member(path, name, bytes, size, &img, error);
+            free(name);
             if (!result) vec_push(&images, img);
         }
-        command = elf_next(member);
-        elf_end(member);
     }
-    elf_end(archive);
     *list = (image_list){images.data, images.len};
     if (!result && !images.len) result = base_fail(error, "%s: is an archive without any ELF member", path);
     if (result) image_list_close(list);

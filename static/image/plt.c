@@ -58,9 +58,8 @@ static stub recognise(const plt_reader *r, const uint8_t *code, uint64_t size, u
     } else if (load) {
         s.size = 16;
     }
-    if (jump && fits(next, s.size - next, size) && s.size > next)
-        s.padded |= (code[next] == 0x66 && code[next + 1] == 0x90) || code[next] == 0x0f || code[next] == 0xcc ||
-                    code[next] == 0x90;
+    if (jump && s.size > next && next < size) /* 66 90, 0f 1f 44 00 00, 90 or cc */
+        s.padded |= code[next] == 0x66 || code[next] == 0x0f || code[next] == 0xcc || code[next] == 0x90;
     return s;
 }
 
@@ -106,7 +105,7 @@ static void add_extern(plt_reader *r)
     const image_private *in = r->img->private;
     for (uint32_t i = 0; i < in->object_symbol_count; i++) {
         const object_symbol *s = &in->object_symbols[i];
-        if (s->known && !s->defined && !s->tls && *s->name)
+        if (s->placed && !s->defined && !s->tls)
             vec_push(&r->out, (image_plt){.addr = s->value, .size = 16, .name = s->name});
     }
 }
@@ -122,7 +121,7 @@ void plt_read(image *img)
     }
     if (img->kind == IMAGE_OBJECT) {
         add_extern(&r);
-        qsort(r.out.data, r.out.len, sizeof *r.out.data, plt_compare);
+        if (r.out.len) qsort(r.out.data, r.out.len, sizeof *r.out.data, plt_compare);
     }
     for (uint32_t i = 0; i < img->section_count; i++)
         names |= *img->sections[i].name && strcmp(img->sections[i].name, "segment") != 0;

@@ -1,8 +1,9 @@
 /* What the files of static/image share and nobody else sees.
  *
- *   elf.c     elf_parse: the header tables of a file, checked once, so that everything after may trust them
- *   ranges.c  sorting by address, and the ranges of a module without overlaps for lookups by address
- *   dwarf.c   the DWARF sections as libdw gets them: checked, unpacked, relocated
+ *   elf.c        elf_parse: the header tables of a file, checked once, so that everything after may trust them
+ *   ranges.c     sorting by address, and the ranges of a module without overlaps for lookups by address
+ *   debugfile.c  separate debug files
+ *   dwarf.c      the DWARF sections as libdw gets them: checked, unpacked, relocated
  *
  * Whatever is read through an `elf_file` lies inside the file: a section's `bytes` has `h.sh_size` bytes (or is NULL),
  * a string comes from `elf_string`, which only gives terminated ones. */
@@ -58,8 +59,9 @@ static inline uint64_t align_up(uint64_t n, uint64_t align)
 typedef struct {
     Elf64_Shdr h;
     const char *name;     /* "" when it has none */
-    const uint8_t *bytes; /* its contents; NULL for SHT_NOBITS. layout.c points it to the relocated copy in a .o */
-    uint64_t addr;        /* module address: sh_addr, or the place that layout.c chose; 0: not allocated */
+    const uint8_t *bytes; /* its contents; NULL for SHT_NOBITS */
+    uint8_t *relocated;   /* in a .o: the copy that relocations were applied to; then `bytes` is that */
+    uint64_t addr;        /* module address: sh_addr, or the place that object.c chose; 0: not allocated */
 } elf_section;
 
 typedef struct {
@@ -136,15 +138,16 @@ typedef struct { /* a symbol table as relocations see it */
     uint64_t strings_size;
 } symbol_table;
 
-typedef struct { /* a symbol of a .o, placed */
-    uint64_t value;
+typedef struct { /* a symbol of a .o */
+    uint64_t value; /* module address, TLS block offset, or offset in a section that is not allocated */
     uint64_t size;
     const char *name;
-    uint32_t got, got_tpoff, got_tls; /* slot number + 1 in `*got*` of each kind; 0: none yet */
-    uint8_t type;                     /* STT_* */
-    bool defined;
-    bool tls; /* value is an offset in the TLS block */
-    bool known; /* has a value: defined, or a place in `*extern*` */
+    uint32_t slot[3]; /* number + 1 of its slot in `*got*`: address, TLS offset, TLS pair; 0: none */
+    uint8_t type;     /* STT_* */
+    bool known;       /* `value` means something */
+    bool placed;      /* ... in the module: not of a debug section */
+    bool defined;     /* not in `*extern*` */
+    bool tls;         /* value is a TLS block offset */
 } object_symbol;
 
 typedef struct frame_table frame_table;
@@ -152,8 +155,10 @@ typedef struct image_dwarf image_dwarf;
 
 struct image_private {
     arena memory;
+    const char *name;       /* path, or path(member): for errors */
     file_bytes owned;       /* the file, when we read it */
     file_bytes owned_debug; /* the separate debug file */
+    file_bytes owned_alternate; /* what dwz moved to a file of its own */
     elf_file file;
     elf_file debug; /* the separate debug file; no bytes: none */
     elf_dynamic dynamic;
@@ -173,6 +178,8 @@ typedef struct image_private image_private;
 /* Each fills its part of the image; what is damaged is passed over and counted. Only layout can fail. */
 int layout_linked(image *img, race_error *error);
 int layout_object(image *img, race_error *error);
+/* Applies one relocation of a .o to `bytes`, the copy of a section that is not allocated. */
+void object_relocate_debug(const image *img, uint8_t *bytes, uint64_t size, const Elf64_Rela *rela);
 void dynamic_read(image *img);
 void symbols_read(image *img);
 void relocs_read(image *img);      /* of a linked module */
@@ -183,6 +190,12 @@ void frames_free(image *img);
 void init_read(image *img);
 void debug_file_find(image *img);  /* the separate debug file, when the module lacks symbols or DWARF */
 void debug_free(image *img);
+
+bool dwarf_present(const image *img);
+/* .debug_frame of the module or its debug file, unpacked and relocated; or NULL. */
+const uint8_t *dwarf_frame_section(const image *img, uint64_t *size);
+/* The file that .gnu_debugaltlink of `file` names; its bytes stay with the image. */
+bool debug_file_alternate(const image *img, const elf_file *file, elf_file *alternate);
 
 bool symbol_get(const symbol_table *table, uint64_t index, Elf64_Sym *symbol, const char **name);
 

@@ -145,10 +145,7 @@ static void add_table(image *img, symbol_list *list, const elf_file *file, const
                        (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
         if (img->kind == IMAGE_OBJECT) {
             const object_symbol *placed = &img->private->object_symbols[i];
-            if (!placed->known) {
-                img->unread++;
-                continue;
-            }
+            if (i >= img->private->object_symbol_count || !placed->placed) continue;
             out.addr = placed->value;
             out.type = placed->tls ? IMAGE_SYM_TLS : out.type;
         } else if (symbol.st_shndx == SHN_ABS && !image_section_at(img, out.addr)) {

@@ -1,8 +1,10 @@
 /* Inside static/lift: the machine level, from bytes to control-flow graphs.
  *
  *   decode.c     flow_decode, flow_operands: one instruction
- *   flow.c       flow_space_*: what is known about the module's code; flow_build: the graph of one function
- *   slice.c      slice_*: backward symbolic evaluation, in slice.h
+ *   space.c      flow_space_*: what is known about the module's code
+ *   flow.c       flow_build: the graph of one function
+ *   depth.c      depth_*: where the frame is gone
+ *   slice.c, slice_expr.c  slice_*: backward symbolic evaluation, in slice.h
  *   jumptable.c  jump_resolve: the targets of one indirect jump
  *   noreturn.c   noreturn_*: which calls and functions never return
  *   discover.c   discover: all functions of a module, in rounds
@@ -41,7 +43,7 @@ bool flow_operands(const image *img, const lift_insn *insn, ZydisDecodedInstruct
 /* Bytes of padding that assemblers and linkers put between functions at `bytes`: nops, int3, zeros; 0: something else. */
 uint32_t flow_padding(const uint8_t *bytes, uint64_t available);
 
-/* --- flow.c: the space --------------------------------------------------------------------------------------------- */
+/* --- space.c -------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t addr, size;
@@ -60,6 +62,7 @@ typedef struct {
     uint64_t *starts;   /* bit per code byte: a function starts here */
     uint64_t *parts;    /* bit per code byte: a part of other functions starts here (.cold), not a function */
     uint64_t *dead;     /* bit per code byte: the function that starts here never returns */
+    uint64_t *named_dead; /* the same, said by its name */
     bool *plt_dead;     /* per image_plt: the function called never returns */
     const uint64_t *refs; /* sorted: data addresses that code refers to: a table that has no exact bound ends before the
                              next of them. NULL: not known yet, such tables stay unresolved */
@@ -94,7 +97,7 @@ static inline void flow_clear(uint64_t *bits, uint64_t place)
 
 bool flow_has(const flow_space *space, const uint64_t *bits, uint64_t addr);
 
-/* --- flow.c: one function ------------------------------------------------------------------------------------------ */
+/* --- flow.c ------------------------------------------------------------------------------------------------------- */
 
 typedef enum {
     LEAVE_CALL,    /* a direct call, or one by a slot, of code in this module */
@@ -129,8 +132,19 @@ void flow_scratch_close(flow_scratch *scratch);
 void flow_build(const flow_space *space, flow_scratch *scratch, uint64_t entry, flow_func *out);
 void flow_free(flow_func *f); /* with its lift_func */
 void flow_free_func(lift_func *func);
-/* Depth of the stack at an instruction is that of the function's entry: the frame is gone. */
-bool flow_frame_gone(const flow_space *space, const lift_func *view, uint32_t insn);
+
+/* --- depth.c ------------------------------------------------------------------------------------------------------- */
+
+typedef struct { /* kept between questions about one graph */
+    const image_fde *fde;
+    image_unwind_row *rows;
+    uint32_t row_count;
+    int32_t *last;
+} depth_memory;
+
+/* At the last instruction of the block the stack pointer is what it was at the function's entry: the frame is gone. */
+bool depth_frame_gone(const image *img, const lift_func *view, depth_memory *memory, uint32_t block);
+void depth_reset(depth_memory *memory);
 
 /* --- jumptable.c --------------------------------------------------------------------------------------------------- */
 

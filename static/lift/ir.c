@@ -54,7 +54,7 @@ const char *ir_var_name(const ir_func *ir, uint16_t var, char buffer[16])
         const ir_slot *slot = &ir->slots[var - IR_SLOT];
         snprintf(buffer, 16, "%s%c%x", slot->base ? "al" : "sp", slot->offset < 0 ? '-' : '+', (unsigned)abs(slot->offset));
     } else if (var >= IR_VECTOR && var < IR_SLOT) {
-        snprintf(buffer, 16, "v%u.%u", (var - IR_VECTOR) / 8u, (var - IR_VECTOR) % 8u);
+        snprintf(buffer, 16, "xmm%u.%u", (var - IR_VECTOR) / 8u, (var - IR_VECTOR) % 8u);
     } else {
         snprintf(buffer, 16, "?%u", (unsigned)var);
     }

@@ -217,7 +217,7 @@ enum { /* args of IR_CALL and IR_TAIL */
     IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX, IR_CALL_R8, IR_CALL_R9,
     IR_CALL_RSP, /* stack pointer before the call instruction: stack arguments begin there */
     IR_CALL_RAX, IR_CALL_R10,
-    IR_CALL_XMM0, /* low lanes of xmm0 to xmm7 */
+    IR_CALL_XMM0, /* low lanes of xmm0 to xmm7; none in a function without vector instructions, here and in IR_RET */
     IR_CALL_ARGS = IR_CALL_XMM0 + 8 /* behind these: the promoted slots at IR_CALL_RSP, +8, ...: stack arguments, if the
                                        callee takes any */
 };

@@ -401,20 +401,23 @@ static void lower_one(lower *l, ZydisDecoder *decoder)
     lower_opaque(l, 0);
 }
 
-/* How wide the vector registers are that the function names: narrower lanes need not be tracked. */
+/* How many lanes of the vector registers the function can tell apart: none when it has no vector instruction, and no
+ * more than the widest that it has. */
 static uint8_t lower_lanes(const raw_func *raw)
 {
-    uint8_t lanes = 2;
+    uint8_t lanes = 0;
     for (uint32_t i = 0; i < raw->func->insn_count; i++) {
         const lift_insn *insn = &raw->func->insns[i];
+        bool scalar = lower_scalar_rules[insn->mnemonic].handle || lower_control_rules[insn->mnemonic].handle;
+        if (scalar && !lower_vector_rules[insn->mnemonic].handle) continue;
         uint64_t available = 0;
         const uint8_t *bytes = image_bytes(raw->img, insn->addr, &available);
         if (!bytes) continue;
-        if (bytes[0] == 0x62) return 8; /* EVEX */
-        unsigned skip = 0;
-        while (skip < insn->len && (bytes[skip] == 0x66 || bytes[skip] == 0xf2 || bytes[skip] == 0xf3 ||
-                                    bytes[skip] == 0x64 || bytes[skip] == 0x65 || bytes[skip] == 0x67))
+        if (!lanes) lanes = 2;
+                unsigned skip = 0;
+        while (skip < insn->len && (bytes[skip] == 0x64 || bytes[skip] == 0x65 || bytes[skip] == 0x67))
             skip++;
+        if (skip < insn->len && bytes[skip] == 0x62) return 8; /* EVEX */
         if (skip + 2 < insn->len) {
             if (bytes[skip] == 0xc5 && (bytes[skip + 1] & 4)) lanes = 4; /* VEX.L */
             if (bytes[skip] == 0xc4 && (bytes[skip + 2] & 4)) lanes = 4;

@@ -58,7 +58,7 @@ static ir_value emit_call(lower *l, ir_op op, ir_value target, int64_t imm)
     for (unsigned i = IR_CALL_RDI; i <= IR_CALL_R10; i++)
         args[i] = lower_var(call_registers[i]);
     for (unsigned i = 0; i < 8; i++)
-        args[IR_CALL_XMM0 + i] = lower_var((uint16_t)(IR_VECTOR + 8 * i));
+        args[IR_CALL_XMM0 + i] = l->raw->lanes ? lower_var((uint16_t)(IR_VECTOR + 8 * i)) : 0;
     ir_value call = lower_args(l, op, 8, IR_NOVAR, args, IR_CALL_ARGS);
     l->raw->code.data[call].imm = imm;
     return call;
@@ -132,7 +132,7 @@ static void lower_ret(lower *l, int aux)
     ir_value args[IR_RET_ARGS];
     lower_access_at(l, (lower_address){.a = lower_var(IR_RSP), .scale = 1}, 8, IR_READ | IR_IMPLICIT);
     for (unsigned i = 0; i < IR_RET_ARGS; i++)
-        args[i] = lower_var(vars[i]);
+        args[i] = vars[i] < IR_VECTOR || l->raw->lanes ? lower_var(vars[i]) : 0;
     lower_args(l, IR_RET, 8, IR_NOVAR, args, IR_RET_ARGS);
 }
 

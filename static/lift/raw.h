@@ -28,7 +28,7 @@ typedef struct {
     VEC(ir_insn) code; /* [0] unused */
     VEC(ir_value) args;
     uint32_t *first;  /* per block its first instruction, and one more for the end */
-    uint8_t lanes;    /* 8-byte lanes of a vector register that this function can tell apart: 2, 4 or 8 */
+    uint8_t lanes;    /* 8-byte lanes of a vector register that this function can tell apart: 0, 2, 4 or 8 */
     int32_t *frame;   /* per instruction of code, what its value is: an offset or FRAME_OTHER; made by raw_frame */
     int32_t *frame_in; /* per block, sixteen general registers on entry */
     bool frame_known, frame_escapes;

@@ -85,7 +85,8 @@ if command -v ar >/dev/null && [ -f "$RACE_MATRIX" ]; then
     if [ "$n" -gt 0 ]; then
         ar rc "$work/all.a" "$work"/members/*.o
         expect 0 "$RACE" show "$work/all.a"
-        [ "$(grep -c '^  functions' "$work/out")" = "$n" ] || fail "an archive of $n members: $(grep -c functions "$work/out") modules"
+        shown=$(grep -c '^  functions' "$work/out")
+        [ "$shown" = "$n" ] || fail "an archive of $n members: $shown modules"
         has "all.a(m1.o)"
     fi
 fi

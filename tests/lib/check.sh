@@ -38,7 +38,8 @@ expect_error() {
 }
 
 one_line() {
-    [ "$(wc -l <"$work/err")" = 1 ] || fail "$*: $(wc -l <"$work/err") lines on stderr instead of one: $(head -c 400 "$work/err")"
+    lines=$(wc -l <"$work/err")
+    [ "$lines" = 1 ] || fail "$*: $lines lines on stderr instead of one: $(head -c 400 "$work/err")"
     grep -q '^race: ' "$work/err" || fail "$*: the line does not begin with 'race: ': $(head -c 400 "$work/err")"
 }
 

@@ -14,7 +14,10 @@ for source in "$RACE_SOURCE"/samples/*.c "$RACE_SOURCE"/samples/*.cpp; do
     name=$(basename "$source")
     compiler=gcc
     case $name in *.cpp) command -v g++ >/dev/null || continue; compiler=g++ ;; esac
-    "$compiler" -g -O1 -fsanitize=thread -pthread "$source" -o "$work/program" || { fail "$name does not compile"; continue; }
+    if ! "$compiler" -g -O1 -fsanitize=thread -pthread "$source" -o "$work/program"; then
+        fail "$name does not compile"
+        continue
+    fi
     marked=$(grep -n '// RACE' "$source" | cut -d: -f1)
     seen=
     # A race needs threads that overlap: a few runs.

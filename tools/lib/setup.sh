@@ -8,7 +8,7 @@ die() { printf 'race: %s\n' "$*" >&2; exit 2; }
 
 jobs=$(nproc 2>/dev/null || echo 2)
 
-# has_compiled COMPILER HEADER: the header is found and preprocesses.
+# has_header COMPILER HEADER: the header is found and preprocesses.
 has_header() { echo "#include <$2>" | "$1" -E -x c - >/dev/null 2>&1; }
 
 # missing_packages NEED...: the packages of tools/lib/packages with one of these needs whose probe fails.
@@ -38,7 +38,7 @@ apt_install() {
     command -v apt-get >/dev/null || return 1
     {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update || true
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@"
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@"
     } >>"$root/build/install.log" 2>&1
 }
 

@@ -1,0 +1,280 @@
+/* What is added to basic blocks: at each planned site its actions.
+ *
+ * A check of 4, 8 or 16 bytes, aligned, is settled by inlined code when it is the thread's first or a later one in
+ * this epoch of a kind that the cell knows (runtime/core/core.h, "same-epoch path"):
+ *
+ *     lea   address -> a
+ *     core  -> b;  cmp [b + concurrent], 0;  je done          one thread: nothing to check
+ *     region of a -> b;  test b, b;  jz slow
+ *     test  a, size - 1;  jnz slow                            not aligned
+ *     cell of a -> b;  epoch -> c;  cmp [b + field], c;  jne slow ...;  jmp done
+ *   slow:  clean call (address, site, size)
+ *   done:
+ *
+ * All else calls C: other sizes, expressions that one `lea` cannot compute, strided ranges, atomics. A repeated string
+ * instruction is noted before it runs and checked after it, when it is known how far it came. */
+#include "runtime/dynamorio/client.h"
+
+#include "drreg.h"
+#include "drutil.h"
+
+#include <string.h>
+
+/* --- called from the code cache --------------------------------------------------------------------------------------- */
+
+static void on_read(uint64_t addr, ft_site site, uint size)
+{
+    ft_read(client_thread_of(dr_get_current_drcontext())->ft, addr, size, site);
+}
+
+static void on_write(uint64_t addr, ft_site site, uint size)
+{
+    ft_write(client_thread_of(dr_get_current_drcontext())->ft, addr, size, site);
+}
+
+static void check(client_thread *t, const plan_action *a, uint64_t addr, uint64_t size, ft_site site)
+{
+    (a->flags & PLAN_WRITE ? ft_write : ft_read)(t->ft, addr, size, site);
+}
+
+static dr_mcontext_t program_registers(void *drcontext)
+{
+    dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER | DR_MC_CONTROL};
+    dr_get_mcontext(drcontext, &mc);
+    return mc;
+}
+
+/* A check in general: any expression, count and stride. */
+static void on_check(const client_module *module, const plan_action *a, ft_site site)
+{
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    if (!client.core->concurrent) return;
+    dr_mcontext_t mc = program_registers(drcontext);
+    uint64_t addr = expr_address(a, module, &mc);
+    uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
+    if (elements == 1 || a->stride == (int64_t)a->size) {
+        check(t, a, addr, elements * a->size, site);
+        return;
+    }
+    for (uint64_t i = 0; i < elements; i++)
+        check(t, a, addr + i * (uint64_t)(int64_t)a->stride, a->size, site);
+}
+
+static void on_rep_before(const client_module *module, const plan_action *a, uint number)
+{
+    const uint64_t direction_flag = 1 << 10;
+    void *drcontext = dr_get_current_drcontext();
+    client_rep *rep = &client_thread_of(drcontext)->rep[number];
+    dr_mcontext_t mc = program_registers(drcontext);
+    rep->addr = expr_address(a, module, &mc);
+    rep->count = expr_value(a->counter, &mc);
+    rep->down = mc.xflags & direction_flag;
+}
+
+static void on_rep_after(const plan_action *a, ft_site site, uint number)
+{
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    const client_rep *rep = &t->rep[number];
+    dr_mcontext_t mc = program_registers(drcontext);
+    uint64_t done = rep->count - expr_value(a->counter, &mc);
+    if (!done) return;
+    uint64_t first = rep->down ? rep->addr - (done - 1) * a->size : rep->addr;
+    check(t, a, first, done * a->size, site);
+}
+
+static void on_atomic_before(const client_module *module, const plan_action *a)
+{
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    dr_mcontext_t mc = program_registers(drcontext);
+    t->atomic = expr_address(a, module, &mc);
+    if (a->flags & PLAN_RELEASE) ft_release(t->ft, t->atomic);
+}
+
+static void on_atomic_after(void)
+{
+    client_thread *t = client_thread_of(dr_get_current_drcontext());
+    ft_acquire(t->ft, t->atomic);
+}
+
+/* --- inserted code ------------------------------------------------------------------------------------------------------ */
+
+typedef struct { /* where code is inserted, and for what */
+    void *drcontext;
+    instrlist_t *block;
+    instr_t *where; /* the instruction of the program */
+    const client_module *module;
+    const plan_action *action;
+    ft_site site;
+} place;
+
+static void put(const place *p, instr_t *instr)
+{
+    instrlist_meta_preinsert(p->block, p->where, instr);
+}
+
+static void put_jump(const place *p, int opcode, instr_t *label)
+{
+    put(p, INSTR_CREATE_jcc(p->drcontext, opcode, opnd_create_instr(label)));
+}
+
+/* A call of a function that reads the program's registers, before or after the instruction. */
+static void put_call(const place *p, instr_t *before, void *function, uint arguments, opnd_t one, opnd_t two,
+                     opnd_t three)
+{
+    dr_insert_clean_call_ex(p->drcontext, p->block, before, function, DR_CLEANCALL_READS_APP_CONTEXT, arguments, one,
+                            two, three);
+}
+
+static void put_thread(const place *p, reg_id_t to)
+{
+    dr_insert_read_raw_tls(p->drcontext, p->block, p->where, client.raw_segment, client.raw_offset, to);
+}
+
+static opnd_t field(reg_id_t base, int offset, opnd_size_t size)
+{
+    return opnd_create_base_disp(base, DR_REG_NULL, 0, offset, size);
+}
+
+/* The same-epoch path; falls through or jumps to `slow`, or jumps to `done`. a has the address; b and c are free. */
+static void put_fast_path(const place *p, reg_id_t a, reg_id_t b, reg_id_t c, instr_t *slow, instr_t *done)
+{
+    void *dc = p->drcontext;
+    const uint size = p->action->size;
+    const int known = p->action->flags & PLAN_WRITE ? (int)offsetof(ft_cell, write) : (int)offsetof(ft_cell, read);
+    const reg_id_t c32 = reg_64_to_32(c);
+    enum { TOP_BITS = 17, USER_BITS = 47 }; /* bits of an address that the directory ignores and uses */
+
+    put_thread(p, b);
+    put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(b), field(b, offsetof(ft_thread, core), OPSZ_8)));
+    put(p, INSTR_CREATE_cmp(dc, field(b, offsetof(ft_core, concurrent), OPSZ_4), OPND_CREATE_INT8(0)));
+    put_jump(p, OP_je, done);
+    if (size != 4 && size != 8 && size != 16) return;
+
+    put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(c), opnd_create_reg(a)));
+    put(p, INSTR_CREATE_shl(dc, opnd_create_reg(c), OPND_CREATE_INT8(TOP_BITS)));
+    put(p, INSTR_CREATE_shr(dc, opnd_create_reg(c), OPND_CREATE_INT8(TOP_BITS + FT_REGION_BITS)));
+    put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(b),
+                               opnd_create_base_disp(b, c, 8, offsetof(ft_core, regions), OPSZ_8)));
+    put(p, INSTR_CREATE_test(dc, opnd_create_reg(b), opnd_create_reg(b)));
+    put_jump(p, OP_je, slow);
+    put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(c32), opnd_create_reg(reg_64_to_32(a))));
+    put(p, INSTR_CREATE_and(dc, opnd_create_reg(c32), OPND_CREATE_INT32((1 << FT_REGION_BITS) - 1)));
+    put(p, INSTR_CREATE_test(dc, opnd_create_reg(c32), OPND_CREATE_INT32(size - 1)));
+    put_jump(p, OP_jne, slow);
+    put(p, INSTR_CREATE_lea(dc, opnd_create_reg(b),
+                            opnd_create_base_disp(b, c, sizeof(ft_cell) / FT_GRANULE, 0, OPSZ_lea)));
+    put_thread(p, c);
+    put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(c32), field(c, offsetof(ft_thread, epoch), OPSZ_4)));
+    for (uint cell = 0; cell < size / FT_GRANULE; cell++) {
+        put(p, INSTR_CREATE_cmp(dc, field(b, known + (int)(cell * sizeof(ft_cell)), OPSZ_4), opnd_create_reg(c32)));
+        put_jump(p, OP_jne, slow);
+    }
+    put(p, INSTR_CREATE_jmp(dc, opnd_create_instr(done)));
+}
+_Static_assert(sizeof(ft_cell) == 16 && FT_GRANULE == 4, "a cell's offset is four times the address's");
+_Static_assert(FT_REGION_COUNT == 1 << (47 - FT_REGION_BITS), "the directory covers 47 bits");
+
+/* A check of one element at an address that `memory` names. False: no registers; nothing was inserted. */
+static bool put_check(const place *p, opnd_t memory)
+{
+    void *dc = p->drcontext;
+    reg_id_t a, b, c;
+    if (drreg_reserve_aflags(dc, p->block, p->where) != DRREG_SUCCESS) return false;
+    if (drreg_reserve_register(dc, p->block, p->where, NULL, &a) != DRREG_SUCCESS) goto no_a;
+    if (drreg_reserve_register(dc, p->block, p->where, NULL, &b) != DRREG_SUCCESS) goto no_b;
+    if (drreg_reserve_register(dc, p->block, p->where, NULL, &c) != DRREG_SUCCESS) goto no_c;
+
+    bool good = true;
+    if (opnd_is_abs_addr(memory)) {
+        instrlist_insert_mov_immed_ptrsz(dc, (ptr_int_t)opnd_get_addr(memory), opnd_create_reg(a), p->block, p->where,
+                                         NULL, NULL);
+    } else {
+        good = drreg_restore_app_values(dc, p->block, p->where, memory, NULL) != DRREG_ERROR_INVALID_PARAMETER &&
+               drutil_insert_get_mem_addr(dc, p->block, p->where, memory, a, b);
+    }
+    if (good) {
+        instr_t *slow = INSTR_CREATE_label(dc), *done = INSTR_CREATE_label(dc);
+        put_fast_path(p, a, b, c, slow, done);
+        put(p, slow);
+        dr_insert_clean_call(dc, p->block, p->where, p->action->flags & PLAN_WRITE ? (void *)on_write : (void *)on_read,
+                             false, 3, opnd_create_reg(a), OPND_CREATE_INT32(p->site),
+                             OPND_CREATE_INT32(p->action->size));
+        put(p, done);
+    }
+    drreg_unreserve_register(dc, p->block, p->where, c);
+    drreg_unreserve_register(dc, p->block, p->where, b);
+    drreg_unreserve_register(dc, p->block, p->where, a);
+    drreg_unreserve_aflags(dc, p->block, p->where);
+    return good;
+no_c:
+    drreg_unreserve_register(dc, p->block, p->where, b);
+no_b:
+    drreg_unreserve_register(dc, p->block, p->where, a);
+no_a:
+    drreg_unreserve_aflags(dc, p->block, p->where);
+    return false;
+}
+
+static void put_action(const place *p, instr_t *after, uint number)
+{
+    const plan_action *a = p->action;
+    opnd_t module = OPND_CREATE_INTPTR(p->module), action = OPND_CREATE_INTPTR(a);
+    opnd_t site = OPND_CREATE_INT32(p->site), which = OPND_CREATE_INT32(number);
+    if (a->kind == PLAN_SYNC) {
+        put_call(p, p->where, on_atomic_before, 2, module, action, action);
+        if (a->flags & PLAN_ACQUIRE) put_call(p, after, on_atomic_after, 0, module, module, module);
+        return;
+    }
+    if (a->flags & PLAN_DOWN) {
+        put_call(p, p->where, on_rep_before, 3, module, action, which);
+        put_call(p, after, on_rep_after, 3, action, site, which);
+        return;
+    }
+    bool usable;
+    opnd_t memory = expr_operand(a, p->module, &usable);
+    if (usable && a->count == 1 && put_check(p, memory)) return;
+    put_call(p, p->where, on_check, 3, module, action, site);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------------- */
+
+static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
+                                      void **module)
+{
+    client_module *m = module_at(dr_fragment_app_pc(tag));
+    *module = m && m->plan && m->plan->site_count ? m : NULL;
+    return DR_EMIT_DEFAULT;
+}
+
+static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
+                                    bool translating, void *module)
+{
+    client_module *m = module;
+    if (!m || !instr_is_app(instr)) return DR_EMIT_DEFAULT;
+    uint64_t addr = (uint64_t)(instr_get_app_pc(instr) - m->bias);
+    const plan_site *s = plan_site_at(m->plan, addr);
+    if (!s || !s->action_count) return DR_EMIT_DEFAULT;
+    bool same = instr_length(drcontext, instr) == s->length;
+    if (!translating) __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
+    if (!same) return DR_EMIT_DEFAULT; /* the code is not what the plan was made for */
+    instr_t *after = instr_get_next(instr);
+    for (uint i = 0; i < s->action_count && i < CLIENT_REP_ACTIONS; i++) {
+        place p = {drcontext, block, instr, m, &m->plan->actions[s->first_action + i],
+                   m->first_site + (ft_site)(s - m->plan->sites)};
+        put_action(&p, after, i);
+    }
+    return DR_EMIT_DEFAULT;
+}
+
+bool insert_init(void)
+{
+    return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, NULL);
+}
+
+void insert_exit(void)
+{
+    drmgr_unregister_bb_insertion_event(event_insert);
+}

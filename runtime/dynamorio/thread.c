@@ -1,0 +1,241 @@
+/* Threads, and the system calls that matter: those that create threads, map memory, and end the process.
+ *
+ * A child's ft_thread is made in its creator, right before the clone system call, and waits for it under the name by
+ * which both know the child: its thread pointer (the base of fs), which is also the value of its pthread_t. So nothing
+ * that the child does can come too early, and every way to create a thread is covered. */
+#include "runtime/dynamorio/client.h"
+
+#include <linux/sched.h>
+#include <string.h>
+#include <syscall.h>
+
+typedef struct thread_name {
+    struct thread_name *next;
+    uint64_t handle;
+    ft_thread *ft;
+    bool waits; /* the child has not begun to run */
+} thread_name;
+
+static struct {
+    void *lock;
+    thread_name *first; /* newest first */
+} names;
+
+/* --- names -------------------------------------------------------------------------------------------------------------- */
+
+static void name_add(uint64_t handle, ft_thread *ft, bool waits)
+{
+    thread_name *n = dr_global_alloc(sizeof *n);
+    *n = (thread_name){.handle = handle, .ft = ft, .waits = waits};
+    dr_mutex_lock(names.lock);
+    n->next = names.first;
+    names.first = n;
+    dr_mutex_unlock(names.lock);
+}
+
+/* The newest with this handle; `waiting`: only one that waits, which is taken. */
+static ft_thread *name_find(uint64_t handle, bool waiting)
+{
+    ft_thread *found = NULL;
+    dr_mutex_lock(names.lock);
+    for (thread_name *n = names.first; n && !found; n = n->next)
+        if (n->handle == handle && (!waiting || n->waits)) {
+            found = n->ft;
+            n->waits = false;
+        }
+    dr_mutex_unlock(names.lock);
+    return found;
+}
+
+static void name_remove(void *context, ft_thread *ft)
+{
+    dr_mutex_lock(names.lock);
+    for (thread_name **link = &names.first; *link; link = &(*link)->next)
+        if ((*link)->ft == ft) {
+            thread_name *n = *link;
+            *link = n->next;
+            dr_global_free(n, sizeof *n);
+            break;
+        }
+    dr_mutex_unlock(names.lock);
+}
+
+static ft_thread *thread_of(void *context, uint64_t handle)
+{
+    return name_find(handle, false);
+}
+
+static bool read_word(void *context, uint64_t addr, uint64_t *word)
+{
+    size_t done;
+    return dr_safe_read((void *)addr, sizeof *word, word, &done) && done == sizeof *word;
+}
+
+const sync_engine thread_engine = {NULL, thread_of, name_remove, read_word};
+
+/* --- birth and death ------------------------------------------------------------------------------------------------------ */
+
+/* For threads that the core has no memory for: their accesses are not checked. */
+static ft_thread *nobody(void)
+{
+    static ft_thread none;
+    none.core = client.core;
+    return &none;
+}
+
+static void set_raw_thread(ft_thread *ft)
+{
+    byte *base = dr_get_dr_segment_base(client.raw_segment);
+    *(ft_thread **)(void *)(base + client.raw_offset) = ft;
+}
+
+static void event_thread_init(void *drcontext)
+{
+    static bool started; /* the first thread starts before any other exists */
+    client_thread *t = dr_thread_alloc(drcontext, sizeof *t);
+    memset(t, 0, sizeof *t);
+    t->handle = expr_segment_base(DR_SEG_FS);
+    t->ft = started ? name_find(t->handle, true) : ft_first_thread(client.core);
+    if (!started && t->ft) name_add(t->handle, t->ft, false);
+    if (!t->ft) t->ft = nobody();
+    started = true;
+    drmgr_set_tls_field(drcontext, client.tls_field, t);
+    set_raw_thread(t->ft);
+}
+
+static void event_thread_exit(void *drcontext)
+{
+    client_thread *t = client_thread_of(drcontext);
+    if (t->ft != nobody()) ft_end(t->ft);
+    set_raw_thread(nobody());
+    dr_thread_free(drcontext, t, sizeof *t);
+}
+
+void thread_forked_process(void *drcontext)
+{
+    client_thread *t = client_thread_of(drcontext);
+    if (t->ft != nobody()) ft_forked_process(t->ft);
+}
+
+/* --- system calls ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t flags, tls;
+} clone_request;
+
+static bool read_clone(void *drcontext, int number, clone_request *request)
+{
+    if (number == SYS_clone) {
+        request->flags = dr_syscall_get_param(drcontext, 0);
+        request->tls = dr_syscall_get_param(drcontext, 4);
+        return true;
+    }
+    uint64_t args = dr_syscall_get_param(drcontext, 0);
+    return read_word(NULL, args + offsetof(struct clone_args, flags), &request->flags) &&
+           read_word(NULL, args + offsetof(struct clone_args, tls), &request->tls);
+}
+
+/* A thread's stack and thread-local storage may have been another thread's before. */
+static void clear_stack(client_thread *t, uint64_t thread_pointer)
+{
+    dr_mem_info_t info;
+    if (dr_query_memory_ex((byte *)thread_pointer, &info) && info.type == DR_MEMTYPE_DATA)
+        ft_clear(t->ft, (uint64_t)info.base_pc, info.size);
+}
+
+static void before_clone(void *drcontext, client_thread *t, int number)
+{
+    clone_request request;
+    t->child = NULL;
+    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD) || t->ft == nobody()) return;
+    t->child_handle = request.flags & CLONE_SETTLS ? request.tls : t->handle;
+    t->child = ft_fork(t->ft, t->create_site);
+    if (!t->child) return;
+    if (request.flags & CLONE_SETTLS) clear_stack(t, request.tls);
+    name_add(t->child_handle, t->child, true);
+}
+
+static void after_clone(client_thread *t, bool succeeded)
+{
+    if (t->child && !succeeded) {
+        name_remove(NULL, t->child);
+        ft_fork_undo(t->ft, t->child);
+    }
+    t->child = NULL;
+}
+
+static bool event_filter_syscall(void *drcontext, int number)
+{
+    switch (number) {
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_mmap:
+    case SYS_munmap:
+    case SYS_mremap:
+    case SYS_exit_group: return true;
+    default: return false;
+    }
+}
+
+static bool event_before_syscall(void *drcontext, int number)
+{
+    client_thread *t = client_thread_of(drcontext);
+    switch (number) {
+    case SYS_clone:
+    case SYS_clone3: before_clone(drcontext, t, number); break;
+    case SYS_mmap: t->mapping_size = dr_syscall_get_param(drcontext, 1); break;
+    case SYS_munmap:
+        ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1));
+        break;
+    case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
+    case SYS_exit_group:
+        if (client.reported && (dr_syscall_get_param(drcontext, 0) & 0xff) == 0)
+            dr_syscall_set_param(drcontext, 0, (reg_t)client.exit_code);
+        break;
+    default: break;
+    }
+    return true;
+}
+
+static void event_after_syscall(void *drcontext, int number)
+{
+    client_thread *t = client_thread_of(drcontext);
+    dr_syscall_result_info_t info = {.size = sizeof info};
+    if (!dr_syscall_get_result_ex(drcontext, &info)) return;
+    switch (number) {
+    case SYS_clone:
+    case SYS_clone3: after_clone(t, info.succeeded); break;
+    case SYS_mmap:
+    case SYS_mremap:
+        if (info.succeeded) ft_clear(t->ft, info.value, t->mapping_size);
+        break;
+    default: break;
+    }
+}
+
+bool thread_events_init(void)
+{
+    names.lock = dr_mutex_create();
+    client.tls_field = drmgr_register_tls_field();
+    if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, 1, 0)) return false;
+    client_register_filter_syscall_event(event_filter_syscall);
+    return drmgr_register_thread_init_event(event_thread_init) && drmgr_register_thread_exit_event(event_thread_exit) &&
+           drmgr_register_pre_syscall_event(event_before_syscall) &&
+           drmgr_register_post_syscall_event(event_after_syscall);
+}
+
+void thread_events_exit(void)
+{
+    drmgr_unregister_thread_init_event(event_thread_init);
+    drmgr_unregister_thread_exit_event(event_thread_exit);
+    drmgr_unregister_pre_syscall_event(event_before_syscall);
+    drmgr_unregister_post_syscall_event(event_after_syscall);
+    dr_raw_tls_cfree(client.raw_offset, 1);
+    drmgr_unregister_tls_field(client.tls_field);
+    while (names.first) {
+        thread_name *n = names.first;
+        names.first = n->next;
+        dr_global_free(n, sizeof *n);
+    }
+    dr_mutex_destroy(names.lock);
+}

@@ -1,0 +1,577 @@
+/* Where functions start, with or without symbols.
+ *
+ * Starts come, in this order, from what is certain to what is likely: symbols, frame descriptions (FDEs), the entry point
+ * and init functions; then the targets of calls and tail jumps in what these reach; then pointers to code that nothing
+ * has explained yet; last, gaps between functions. Between these steps everything known is built, calls that never
+ * return are cut, and what depends on the change is built again, until nothing changes.
+ *
+ * Cold parts of functions have frame descriptions of their own, which do not always look different from a function's.
+ * One that nothing calls or points to is taken for a part when a conditional jump leads to it, when it jumps back into
+ * the middle of another function, or when it is a landing pad. */
+#include "static/lift/flow.h"
+
+#include <omp.h>
+
+enum {
+    MAX_ROUNDS = 40, /* of one settling; beyond it calls are only found to return after all, not the contrary */
+    MAX_BUILDS = 2000 /* rounds of building altogether; chains of calls that are longer are left to the gaps */
+};
+
+typedef struct {
+    uint64_t addr;
+    uint32_t found;
+} start;
+
+typedef struct {
+    flow_space *space;
+    int jobs;
+    flow_scratch **scratch; /* per thread */
+    uint64_t *entries;      /* sorted; the three arrays go together */
+    uint32_t *found;
+    flow_func *funcs; /* func NULL: to be built */
+    uint32_t count, cap;
+    VEC(start) fresh; /* starts found, not yet among the entries */
+    uint64_t *called, *jumped, *pointed; /* bit per code byte: the target of a call, of a tail jump, of a pointer */
+    uint32_t builds;
+    uint64_t *refs;
+} finder;
+
+static int by_addr(const void *a, const void *b)
+{
+    const start *x = a, *y = b;
+    return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void add_start(finder *f, uint64_t addr, uint32_t found)
+{
+    vec_push(&f->fresh, (start){addr, found});
+}
+
+static uint32_t index_of(const finder *f, uint64_t addr)
+{
+    uint32_t low = 0, high = f->count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (f->entries[mid] < addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* --- rounds of building -------------------------------------------------------------------------------------------- */
+
+/* A function that contains the first instruction of another one must be built again. */
+static void forget_overlaps(finder *f)
+{
+    const flow_space *space = f->space;
+#pragma omp parallel for schedule(dynamic, 64) num_threads(f->jobs)
+    for (uint32_t i = 0; i < f->count; i++) {
+        lift_func *func = f->funcs[i].func;
+        bool overlaps = false;
+        for (uint32_t b = 0; func && b < func->block_count && !overlaps; b++) {
+            const lift_block *block = &func->blocks[b];
+            if (!block->insn_count) continue;
+            uint64_t from = block->start == func->entry ? func->entry + 1 : block->start;
+            if (from >= block->end || !flow_region_at(space, from)) continue;
+            uint64_t next = flow_next_bit(space, space->starts, from);
+            if (next >= block->end) continue;
+            for (uint32_t n = 0; n < block->insn_count && !overlaps; n++) {
+                uint64_t addr = func->insns[block->first_insn + n].addr;
+                overlaps = addr != func->entry && flow_has(space, space->starts, addr);
+            }
+        }
+        if (overlaps) flow_free(&f->funcs[i]);
+    }
+}
+
+/* Sorts the fresh starts in among the entries. True: there were new ones. */
+static bool merge_fresh(finder *f)
+{
+    uint32_t n = f->fresh.len, kept = 0;
+    if (n) qsort(f->fresh.data, n, sizeof *f->fresh.data, by_addr);
+    for (uint32_t i = 0; i < n; i++) {
+        start s = f->fresh.data[i];
+        uint32_t at = index_of(f, s.addr);
+        if (at < f->count && f->entries[at] == s.addr)
+            f->found[at] |= s.found;
+        else if (kept && f->fresh.data[kept - 1].addr == s.addr)
+            f->fresh.data[kept - 1].found |= s.found;
+        else
+            f->fresh.data[kept++] = s;
+    }
+    f->fresh.len = 0;
+    if (!kept) return false;
+    if (f->count + kept > f->cap) {
+        f->cap = (f->count + kept) * 2;
+        f->entries = base_realloc(f->entries, f->cap * sizeof *f->entries);
+        f->found = base_realloc(f->found, f->cap * sizeof *f->found);
+        f->funcs = base_realloc(f->funcs, f->cap * sizeof *f->funcs);
+    }
+    for (uint32_t from = f->count, fresh = kept, to = f->count + kept; to-- > 0;) {
+        if (fresh && (!from || f->entries[from - 1] < f->fresh.data[fresh - 1].addr)) {
+            start s = f->fresh.data[--fresh];
+            f->entries[to] = s.addr;
+            f->found[to] = s.found;
+            f->funcs[to] = (flow_func){0};
+            uint64_t place = (uint64_t)flow_place(f->space, s.addr);
+            flow_set(f->space->starts, place);
+            flow_clear(f->space->parts, place);
+        } else {
+            from--;
+            f->entries[to] = f->entries[from];
+            f->found[to] = f->found[from];
+            f->funcs[to] = f->funcs[from];
+        }
+    }
+    f->count += kept;
+    f->space->budget = 64 + 64 * (f->space->code_size / f->count);
+    return true;
+}
+
+/* Code at addr is the target of a call or tail jump. */
+static void note(finder *f, uint64_t *bits, uint64_t addr, uint32_t found)
+{
+    int64_t place = flow_place(f->space, addr);
+    if (place < 0 || flow_bit(bits, (uint64_t)place)) return;
+    flow_set(bits, (uint64_t)place);
+    if (!flow_bit(f->space->starts, (uint64_t)place)) add_start(f, addr, found);
+}
+
+/* Builds what is not built, and takes note of where its calls and jumps lead. */
+static void build_pending(finder *f)
+{
+    VEC(uint32_t) todo = {0};
+    for (uint32_t i = 0; i < f->count; i++)
+        if (!f->funcs[i].func) vec_push(&todo, i);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(f->jobs)
+    for (uint32_t i = 0; i < todo.len; i++) {
+        uint32_t id = todo.data[i];
+        flow_build(f->space, f->scratch[omp_get_thread_num()], f->entries[id], &f->funcs[id]);
+    }
+    for (uint32_t i = 0; i < todo.len; i++) {
+        const flow_func *func = &f->funcs[todo.data[i]];
+        for (uint32_t l = 0; l < func->leave_count; l++) {
+            const flow_leave *leave = &func->leaves[l];
+            if (leave->kind == LEAVE_CALL)
+                note(f, f->called, leave->target, FOUND_CALL);
+            else if (leave->kind == LEAVE_TAIL || leave->kind == LEAVE_BRANCH)
+                note(f, f->jumped, leave->target, FOUND_TAIL);
+        }
+    }
+    vec_free(&todo);
+}
+
+/* Forgets the functions that call or jump to one in `changed`. */
+static void forget_callers(finder *f, const uint64_t *changed)
+{
+#pragma omp parallel for schedule(dynamic, 64) num_threads(f->jobs)
+    for (uint32_t i = 0; i < f->count; i++) {
+        flow_func *func = &f->funcs[i];
+        bool stale = false;
+        for (uint32_t l = 0; l < func->leave_count && !stale; l++)
+            stale = func->leaves[l].target && flow_has(f->space, changed, func->leaves[l].target);
+        if (stale) flow_free(func);
+    }
+}
+
+/* Finds which functions never return. True: some changed, and their callers are to be built again. */
+static bool settle_returns(finder *f, bool only_more)
+{
+    flow_space *space = f->space;
+    bool *returns = base_alloc_zero(f->count, sizeof *returns);
+    uint64_t *changed = base_alloc_zero(space->code_size / 64 + 1, sizeof *changed);
+    bool any = false;
+    noreturn_solve(space, f->funcs, f->count, returns);
+    for (uint32_t i = 0; i < f->count; i++) {
+        uint64_t place = (uint64_t)flow_place(space, f->entries[i]);
+        bool dead = !returns[i];
+        f->funcs[i].func->returns = returns[i];
+        if (flow_bit(space->dead, place) == dead || (dead && only_more)) continue;
+        if (dead)
+            flow_set(space->dead, place);
+        else
+            flow_clear(space->dead, place);
+        flow_set(changed, place);
+        any = true;
+    }
+    if (any) forget_callers(f, changed);
+    free(returns);
+    free(changed);
+    return any;
+}
+
+/* Builds until nothing changes. */
+static void settle(finder *f)
+{
+    for (uint32_t round = 0; round < 2 * MAX_ROUNDS; round++) {
+        do {
+            bool anew = f->count > 0;
+            if (merge_fresh(f) && anew) forget_overlaps(f);
+            build_pending(f);
+        } while (f->fresh.len && f->builds++ < MAX_BUILDS);
+        if (!settle_returns(f, round >= MAX_ROUNDS)) return;
+    }
+}
+
+/* --- what the file says -------------------------------------------------------------------------------------------- */
+
+static bool is_cold_name(const char *name)
+{
+    const char *cold = strstr(name, ".cold");
+    return cold && (cold[5] == 0 || cold[5] == '.');
+}
+
+static void set_part(finder *f, uint64_t addr)
+{
+    int64_t place = flow_place(f->space, addr);
+    if (place >= 0) flow_set(f->space->parts, (uint64_t)place);
+}
+
+static void seed_symbols(finder *f)
+{
+    const image *img = f->space->img;
+    for (uint32_t i = 0; i < img->symbol_count; i++) {
+        const image_symbol *s = &img->symbols[i];
+        if (s->type != IMAGE_SYM_FUNC && s->type != IMAGE_SYM_IFUNC) continue;
+        if (!f->space->symbols && !s->exported) continue;
+        int64_t place = flow_place(f->space, s->addr);
+        if (place < 0 || image_plt_at(img, s->addr)) continue;
+        if (is_cold_name(s->name)) {
+            flow_set(f->space->parts, (uint64_t)place);
+            continue;
+        }
+        add_start(f, s->addr, FOUND_SYMBOL);
+        if (noreturn_name(s->name, true)) {
+            flow_set(f->space->named_dead, (uint64_t)place);
+            flow_set(f->space->dead, (uint64_t)place);
+        }
+    }
+}
+
+/* The frame description of PLT stubs is not one of a function. */
+static bool is_plt_fde(const image *img, const image_fde *fde)
+{
+    uint32_t low = 0, high = img->plt_count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (img->plts[mid].addr < fde->start)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < img->plt_count && img->plts[low].addr < fde->end;
+}
+
+static void seed_frames(finder *f)
+{
+    const image *img = f->space->img;
+    for (uint32_t i = 0; i < img->pad_count; i++) { /* a function does not begin with a landing pad */
+        const image_fde *fde = image_fde_at(img, img->pads[i].pad);
+        if (fde && fde->start == img->pads[i].pad) set_part(f, fde->start);
+    }
+    for (uint32_t i = 0; i < img->fde_count; i++) {
+        const image_fde *fde = &img->fdes[i];
+        int64_t place = flow_place(f->space, fde->start);
+        if (place < 0 || fde->start >= fde->end || is_plt_fde(img, fde)) continue;
+        const image_symbol *s = f->space->symbols ? image_symbol_covering(img, fde->start) : NULL;
+        bool inside = s && s->addr != fde->start && (s->type == IMAGE_SYM_FUNC || s->type == IMAGE_SYM_IFUNC);
+        if (fde->fragment || inside) flow_set(f->space->parts, (uint64_t)place);
+        if (!flow_bit(f->space->parts, (uint64_t)place)) add_start(f, fde->start, FOUND_FDE);
+    }
+}
+
+static void seed_entry_points(finder *f)
+{
+    const image *img = f->space->img;
+    if (img->entry && flow_place(f->space, img->entry) >= 0) add_start(f, img->entry, FOUND_ENTRY);
+    for (uint32_t i = 0; i < img->init_count; i++)
+        if (flow_place(f->space, img->init[i]) >= 0) add_start(f, img->init[i], FOUND_ENTRY);
+}
+
+/* --- parts that look like functions -------------------------------------------------------------------------------- */
+
+static void note_pointer(finder *f, uint64_t addr)
+{
+    int64_t place = flow_place(f->space, addr);
+    if (place >= 0) flow_set(f->pointed, (uint64_t)place);
+}
+
+static void note_pointers(finder *f)
+{
+    const image *img = f->space->img;
+    for (uint32_t i = 0; i < img->reloc_count; i++)
+        if (img->relocs[i].kind == IMAGE_REL_ADDR || img->relocs[i].kind == IMAGE_REL_GUESS ||
+            img->relocs[i].kind == IMAGE_REL_IFUNC)
+            note_pointer(f, img->relocs[i].target);
+    for (uint32_t i = 0; i < f->count; i++)
+        for (uint32_t r = 0; r < f->funcs[i].ref_count; r++)
+            if (f->funcs[i].refs[r] & FLOW_POINTER) note_pointer(f, f->funcs[i].refs[r] & ~FLOW_POINTER);
+}
+
+enum { BY_BRANCH = 1, BY_JUMP = 2, JUMPS_BACK = 4 };
+
+/* Marks, per function, how it is connected to others by jumps. */
+static uint8_t *connections(const finder *f)
+{
+    uint8_t *how = base_alloc_zero(f->count, sizeof *how);
+    for (uint32_t i = 0; i < f->count; i++) {
+        const flow_func *func = &f->funcs[i];
+        for (uint32_t l = 0; l < func->leave_count; l++) {
+            const flow_leave *leave = &func->leaves[l];
+            if (leave->kind == LEAVE_SHARE) how[i] |= JUMPS_BACK;
+            if (leave->kind != LEAVE_TAIL && leave->kind != LEAVE_BRANCH) continue;
+            uint32_t to = index_of(f, leave->target);
+            if (to < f->count && f->entries[to] == leave->target)
+                how[to] |= leave->kind == LEAVE_BRANCH ? BY_BRANCH : BY_JUMP;
+        }
+    }
+    return how;
+}
+
+/* Takes the parts out of the list; what jumps to them is to be built again. */
+static void drop_parts(finder *f)
+{
+    flow_space *space = f->space;
+    uint64_t *changed = base_alloc_zero(space->code_size / 64 + 1, sizeof *changed);
+    uint8_t *how = connections(f);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        uint64_t place = (uint64_t)flow_place(space, f->entries[i]);
+        bool wanted = (f->found[i] & ~(uint32_t)(FOUND_FDE | FOUND_TAIL)) || flow_bit(f->called, place) ||
+                      flow_bit(f->pointed, place);
+        bool part = !wanted && (how[i] & (BY_BRANCH | BY_JUMP)) && (how[i] & (BY_BRANCH | JUMPS_BACK));
+        if (part) {
+            flow_set(changed, place);
+            flow_set(space->parts, place);
+            flow_clear(space->starts, place);
+            flow_clear(space->dead, place);
+            flow_free(&f->funcs[i]);
+            continue;
+        }
+        f->entries[kept] = f->entries[i];
+        f->found[kept] = f->found[i];
+        f->funcs[kept++] = f->funcs[i];
+    }
+    if (kept < f->count) {
+        f->count = kept;
+        forget_callers(f, changed);
+        settle(f);
+    }
+    free(how);
+    free(changed);
+}
+
+/* --- tables without an exact size ---------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* All addresses that code names end the tables before them. Builds again what hangs on it. */
+static void settle_tables(finder *f)
+{
+    uint64_t total = 0, n = 0;
+    bool any = false;
+    for (uint32_t i = 0; i < f->count; i++)
+        any |= f->funcs[i].has_weak || f->funcs[i].func->unresolved_jumps;
+    if (!any) return;
+    for (uint32_t i = 0; i < f->count; i++)
+        total += f->funcs[i].ref_count;
+    if (total >= UINT32_MAX) return;
+    f->refs = base_realloc(f->refs, (total + 1) * sizeof *f->refs);
+    for (uint32_t i = 0; i < f->count; i++)
+        for (uint32_t r = 0; r < f->funcs[i].ref_count; r++)
+            f->refs[n++] = f->funcs[i].refs[r] & ~FLOW_POINTER;
+    if (n) qsort(f->refs, n, sizeof *f->refs, by_number);
+    f->space->refs = f->refs;
+    f->space->ref_count = (uint32_t)n;
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->funcs[i].has_weak || f->funcs[i].func->unresolved_jumps) flow_free(&f->funcs[i]);
+    settle(f);
+}
+
+/* --- pointers and gaps --------------------------------------------------------------------------------------------- */
+
+/* Code that is explained: [start, end) pieces, sorted, that may overlap. */
+typedef VEC(image_pad) pieces;
+
+static int by_start(const void *a, const void *b)
+{
+    const image_pad *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void explained(const finder *f, pieces *out)
+{
+    const image *img = f->space->img;
+    for (uint32_t i = 0; i < img->fde_count; i++)
+        vec_push(out, (image_pad){img->fdes[i].start, img->fdes[i].end, 0});
+    for (uint32_t i = 0; i < img->plt_count; i++)
+        vec_push(out, (image_pad){img->plts[i].addr, img->plts[i].addr + img->plts[i].size, 0});
+    for (uint32_t i = 0; i < img->section_count; i++)
+        if (!strncmp(img->sections[i].name, ".plt", 4))
+            vec_push(out, (image_pad){img->sections[i].addr, img->sections[i].addr + img->sections[i].size, 0});
+    for (uint32_t i = 0; i < f->count; i++) {
+        const lift_func *func = f->funcs[i].func;
+        vec_push(out, (image_pad){func->entry, func->end, 0});
+        for (uint32_t b = 0; b < func->block_count; b++)
+            if (func->blocks[b].start < func->entry || func->blocks[b].end > func->end)
+                vec_push(out, (image_pad){func->blocks[b].start, func->blocks[b].end, 0});
+        for (uint32_t t = 0; t < func->table_count; t++)
+            vec_push(out, (image_pad){func->tables[t].table,
+                                      func->tables[t].table + (uint64_t)func->tables[t].count * func->tables[t].entry_size, 0});
+    }
+    if (out->len) qsort(out->data, out->len, sizeof *out->data, by_start);
+}
+
+/* Instructions that compilers and programmers never put into a user's program, but that data often decode to. */
+static bool is_odd(uint16_t mnemonic)
+{
+    static const uint16_t odd[] = {
+        ZYDIS_MNEMONIC_IN,   ZYDIS_MNEMONIC_OUT,  ZYDIS_MNEMONIC_INSB, ZYDIS_MNEMONIC_INSD, ZYDIS_MNEMONIC_OUTSB,
+        ZYDIS_MNEMONIC_OUTSD, ZYDIS_MNEMONIC_CLI, ZYDIS_MNEMONIC_STI,  ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_ENTER,
+        ZYDIS_MNEMONIC_LOOPE, ZYDIS_MNEMONIC_LOOPNE, ZYDIS_MNEMONIC_XLAT, ZYDIS_MNEMONIC_CMC, ZYDIS_MNEMONIC_SALC,
+    };
+    for (uint32_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        if (odd[i] == mnemonic) return true;
+    return false;
+}
+
+/* Would a function that starts at addr make sense? `*end`: where its code ends. */
+static bool is_plausible(finder *f, uint64_t addr, uint64_t *end)
+{
+    flow_func trial;
+    flow_build(f->space, f->scratch[0], addr, &trial);
+    const lift_func *func = trial.func;
+    bool good = func->insn_count > 0;
+    for (uint32_t b = 0; b < func->block_count && good; b++)
+        good = func->blocks[b].end_kind != END_BAD;
+    for (uint32_t i = 0; i < func->insn_count && good; i++) {
+        const lift_insn *insn = &func->insns[i];
+        const uint8_t *bytes = image_bytes(f->space->img, insn->addr, &(uint64_t){0});
+        good = !is_odd(insn->mnemonic) && !(bytes[0] == 0 && bytes[1] == 0); /* add %al,(%rax) */
+    }
+    for (uint32_t l = 0; l < trial.leave_count && good; l++)
+        good = trial.leaves[l].kind != LEAVE_SHARE || trial.leaves[l].target == 0;
+    *end = func->end;
+    flow_free(&trial);
+    return good;
+}
+
+/* Instructions with which only functions begin. */
+static bool is_prologue(const flow_region *r, uint64_t addr)
+{
+    const uint8_t *b = r->bytes + (addr - r->addr);
+    uint64_t n = r->size - (addr - r->addr);
+    static const struct { uint8_t len, bytes[4]; } begins[] = {
+        {4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+        {4, {0x55, 0x48, 0x89, 0xe5}}, /* push %rbp; mov %rsp,%rbp */
+        {3, {0x48, 0x83, 0xec}},       /* sub $n,%rsp */
+        {3, {0x48, 0x81, 0xec}},
+        {2, {0x41, 0x54}}, {2, {0x41, 0x55}}, {2, {0x41, 0x56}}, {2, {0x41, 0x57}}, /* push %r12 ... */
+        {1, {0x53}}, {1, {0x55}},
+    };
+    for (uint32_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (n >= begins[i].len && !memcmp(b, begins[i].bytes, begins[i].len)) return true;
+    return false;
+}
+
+/* Starts in code that no frame description and no function explains, if `pointers`: only where something points. */
+static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t to, bool pointers)
+{
+    for (uint64_t at = from; at < to;) {
+        uint32_t skip = flow_padding(r->bytes + (at - r->addr), to - at);
+        if (skip) {
+            at += skip;
+            continue;
+        }
+        uint64_t place = r->first + (at - r->addr), end = at;
+        if (pointers && !flow_bit(f->pointed, place)) {
+            uint64_t next = flow_next_bit(f->space, f->pointed, at);
+            at = next > at ? next : at + 1;
+            continue;
+        }
+        bool aligned = at % 16 == 0, likely = pointers || aligned || is_prologue(r, at);
+        if (likely && !flow_bit(f->space->parts, place) && is_plausible(f, at, &end) && end > at) {
+            add_start(f, at, pointers ? FOUND_POINTER : FOUND_GAP);
+            at = end;
+        } else {
+            at = (at | 15) + 1;
+        }
+    }
+}
+
+static void search(finder *f, bool pointers)
+{
+    pieces known = {0};
+    explained(f, &known);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < f->space->region_count; i++) {
+        const flow_region *r = &f->space->regions[i];
+        uint64_t at = r->addr, end = r->addr + r->size;
+        while (at < end) {
+            for (; k < known.len && known.data[k].start <= at; k++)
+                if (known.data[k].end > at) at = known.data[k].end;
+            uint64_t stop = k < known.len && known.data[k].start < end ? known.data[k].start : end;
+            if (at < stop) search_gap(f, r, at, stop, pointers);
+            at = stop > at ? stop : at;
+            if (stop == end) break;
+        }
+    }
+    vec_free(&known);
+    if (f->fresh.len) settle(f);
+}
+
+/* --- all ----------------------------------------------------------------------------------------------------------- */
+
+static void fill_found(finder *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        uint64_t place = (uint64_t)flow_place(f->space, f->entries[i]);
+        lift_func *func = f->funcs[i].func;
+        func->id = i;
+        func->found = f->found[i] | (flow_bit(f->called, place) ? FOUND_CALL : 0) |
+                      (flow_bit(f->jumped, place) ? FOUND_TAIL : 0) | (flow_bit(f->pointed, place) ? FOUND_POINTER : 0);
+    }
+}
+
+void discover(flow_space *space, int jobs, flow_found *found)
+{
+    size_t words = space->code_size / 64 + 1;
+    finder f = {.space = space, .jobs = jobs};
+    f.scratch = base_alloc((size_t)jobs * sizeof *f.scratch);
+    for (int i = 0; i < jobs; i++)
+        f.scratch[i] = flow_scratch_open();
+    f.called = base_alloc_zero(words, sizeof *f.called);
+    f.jumped = base_alloc_zero(words, sizeof *f.jumped);
+    f.pointed = base_alloc_zero(words, sizeof *f.pointed);
+    seed_symbols(&f);
+    seed_frames(&f);
+    seed_entry_points(&f);
+    settle(&f);
+    note_pointers(&f);
+    drop_parts(&f);
+    settle_tables(&f);
+    note_pointers(&f);
+    search(&f, true);
+    search(&f, false);
+    settle_tables(&f);
+    note_pointers(&f);
+    fill_found(&f);
+    *found = (flow_found){.funcs = f.funcs, .count = f.count};
+    for (int i = 0; i < jobs; i++)
+        flow_scratch_close(f.scratch[i]);
+    free(f.scratch);
+    free(f.entries);
+    free(f.found);
+    free(f.called);
+    free(f.jumped);
+    free(f.pointed);
+    vec_free(&f.fresh);
+    free(f.refs);
+    space->refs = NULL;
+}

@@ -1,0 +1,233 @@
+/* A check at every access, in front of its instruction: FastTrack's own placement (`--place ft`).
+ *
+ * Left out are accesses that no other thread can see or that nobody can write:
+ *   - slots that the IR carries in variables, and the pushes and pops of calls
+ *   - a function's own frame when no address of it leaves the function
+ *   - reads of memory that is constant once the program runs (.rodata, .got)
+ *   - the thread control block (fs:0 and above), which belongs to libc
+ * Everything else that a plan can express is checked; what it cannot is counted as unplanned: gathers and scatters,
+ * masked vector moves, saves of the processor's state. */
+#include "static/place/place.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    plan_draft *draft;
+    const lift_module *module;
+    const lift_func *func;
+    uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
+    uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
+} placer;
+
+typedef enum { FATE_LOCAL, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
+
+/* --- what the IR says about an access -------------------------------------------------------------------------------- */
+
+static void index_accesses(placer *p)
+{
+    const ir_func *ir = p->func->ir;
+    p->first = base_alloc_zero(p->func->insn_count, sizeof *p->first);
+    p->next = base_alloc_zero(ir ? ir->insn_count : 1, sizeof *p->next);
+    if (!ir) return;
+    for (uint32_t v = ir->insn_count; v-- > 1;) { /* backwards: the lists are in order */
+        const ir_insn *i = &ir->insns[v];
+        if (i->op != IR_ACCESS || i->flags & IR_IMPLICIT || i->insn >= p->func->insn_count) continue;
+        p->next[v] = p->first[i->insn];
+        p->first[i->insn] = v;
+    }
+}
+
+static bool is_own_frame(const ir_func *ir, const ir_insn *access)
+{
+    if (access->flags & IR_PROMOTED) return true;
+    return access->flags & IR_FRAME && ir->frame_known && !ir->frame_escapes;
+}
+
+/* --- what its address says ----------------------------------------------------------------------------------------------- */
+
+static bool is_fixed(const plan_action *a)
+{
+    return a->index == PLAN_NOTHING && a->bits == PLAN_NOTHING && a->count == 1 && a->width == 8;
+}
+
+static bool is_constant_memory(const image *img, const plan_action *a)
+{
+    bool absolute = a->base == PLAN_MODULE || (a->base == PLAN_NOTHING && img->kind == IMAGE_EXEC);
+    return absolute && is_fixed(a) && a->segment == PLAN_SEGMENT_NONE && !(a->flags & PLAN_WRITE) &&
+           image_is_constant(img, (uint64_t)a->disp, a->size);
+}
+
+/* The thread's variables lie below the thread pointer (variant II of the ABI). */
+static bool is_control_block(const plan_action *a)
+{
+    return a->segment == PLAN_SEGMENT_FS && a->base == PLAN_NOTHING && is_fixed(a) && a->disp >= 0;
+}
+
+/* A variable that was declared atomic is accessed by plain moves too. Only those whose address is in the instruction
+ * can be recognised here; types of what pointers point to come with the pointer analysis. */
+static bool is_atomic_variable(const image *img, const plan_action *a)
+{
+    bool absolute = a->base == PLAN_MODULE || (a->base == PLAN_NOTHING && img->kind == IMAGE_EXEC);
+    if (!absolute || !is_fixed(a) || a->segment != PLAN_SEGMENT_NONE) return false;
+    const image_variable *v = image_global_at(img, (uint64_t)a->disp);
+    if (!v || !v->type) return false;
+    if (v->type->is_atomic) return true;
+    const image_type *t = image_type_at(v->type, (uint64_t)a->disp - (uint64_t)v->offset, a->size);
+    return t && t->is_atomic;
+}
+
+static void make_sync(plan_action *a)
+{
+    a->kind = PLAN_SYNC;
+    if (a->flags & PLAN_READ) a->flags |= PLAN_ACQUIRE;
+    if (a->flags & PLAN_WRITE) a->flags |= PLAN_RELEASE;
+}
+
+/* --- one instruction -------------------------------------------------------------------------------------------------------- */
+
+/* What becomes of one operand, given what the IR knows about it: `value` is its IR_ACCESS, or 0 when it has none. */
+static fate judge(const placer *p, const place_insn *insn, place_operand *operand, ir_value value)
+{
+    const image *img = p->module->img;
+    plan_action *a = &operand->action;
+    const ir_insn *access = value ? &p->func->ir->insns[value] : NULL;
+    if (access) {
+        a->flags = (uint8_t)((a->flags & ~(PLAN_READ | PLAN_WRITE)) | (access->flags & IR_READ ? PLAN_READ : 0) |
+                             (access->flags & IR_WRITE ? PLAN_WRITE : 0));
+        if (is_own_frame(p->func->ir, access)) return FATE_LOCAL;
+        if (access->flags & IR_WIDE) return FATE_UNPLANNED;
+        if (access->flags & IR_COND && !insn->is_exchange && !insn->is_repeated) return FATE_UNPLANNED;
+        if (access->width != a->size) return FATE_UNPLANNED; /* decoder and IR disagree: neither is trusted */
+    }
+    if (!operand->known) return FATE_UNPLANNED;
+    if (is_control_block(a) || is_constant_memory(img, a)) return FATE_LOCAL;
+    bool atomic = access && access->flags & IR_ATOMIC;
+    if (atomic || is_atomic_variable(img, a)) {
+        make_sync(a);
+        return FATE_SYNC;
+    }
+    return FATE_CHECK;
+}
+
+/* The IR_ACCESS of each operand: the one of its kind. Two of one kind (cmps) are taken in order: both go through rsi and
+ * then rdi. */
+static ir_value take_access(const placer *p, const place_operand *operand, bool taken[PLACE_OPERANDS], uint32_t insn,
+                            unsigned operands)
+{
+    unsigned at = 0;
+    for (ir_value v = p->first[insn]; v && at < PLACE_OPERANDS; v = p->next[v], at++) {
+        if (taken[at]) continue;
+        const ir_insn *access = &p->func->ir->insns[v];
+        bool same = !!(access->flags & IR_WRITE) == !!(operand->action.flags & PLAN_WRITE);
+        if (!same && operands > 1) continue;
+        taken[at] = true;
+        return v;
+    }
+    return 0;
+}
+
+/* Accesses that the decoder shows no operand for. */
+static void count_untaken(placer *p, const bool taken[PLACE_OPERANDS], uint32_t insn)
+{
+    unsigned at = 0;
+    for (ir_value v = p->first[insn]; v; v = p->next[v], at++) {
+        if (at < PLACE_OPERANDS && taken[at]) continue;
+        bool local = is_own_frame(p->func->ir, &p->func->ir->insns[v]);
+        *(local ? &p->draft->local : &p->draft->unplanned) += 1;
+    }
+}
+
+static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site *site)
+{
+    plan_draft *draft = p->draft;
+    const ir_func *ir = reachable ? p->func->ir : NULL;
+    const lift_insn *insn = &p->func->insns[number];
+    place_insn decoded;
+    bool has_access = p->first[number] != 0;
+    if (ir && !has_access) return; /* no access, or an operand that is not one: nop, prefetch */
+    if (!place_decode(p->module->img, insn, &decoded)) {
+        draft->unplanned += has_access;
+        return;
+    }
+    bool taken[PLACE_OPERANDS] = {false};
+    for (unsigned i = 0; i < decoded.operand_count; i++) {
+        place_operand *operand = &decoded.operands[i];
+        ir_value access = ir ? take_access(p, operand, taken, number, decoded.operand_count) : 0;
+        if (ir && !access) continue;
+        switch (judge(p, &decoded, operand, access)) {
+        case FATE_LOCAL: draft->local++; break;
+        case FATE_UNPLANNED: draft->unplanned++; break;
+        case FATE_CHECK:
+        case FATE_SYNC:
+            draft->planned++;
+            site->action_count++;
+            vec_push(&draft->actions, operand->action);
+            break;
+        }
+    }
+    if (ir) count_untaken(p, taken, number);
+}
+
+static bool is_call(const lift_insn *insn)
+{
+    return insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
+}
+
+/* Whole instructions from `number` on to the block's end, until a jump fits. In a function with an indirect jump to
+ * somewhere unknown any instruction may be its target. */
+static uint8_t window_of(const lift_func *func, const lift_block *block, uint32_t number)
+{
+    enum { JUMP = 5 };
+    uint32_t end = block->first_insn + block->insn_count, bytes = 0;
+    for (uint32_t i = number; i < end && bytes < JUMP; i++) {
+        bytes += func->insns[i].len;
+        if (!func->complete) break;
+    }
+    return (uint8_t)bytes;
+}
+
+static uint32_t dead_before(const lift_func *func, uint32_t number, bool reachable)
+{
+    const uint32_t stack_pointer = 1 << IR_RSP;
+    if (!func->ir || !func->ir->live || !reachable) return 0;
+    return ~func->ir->live[number] & PLAN_DEAD_ALL & ~stack_pointer;
+}
+_Static_assert((int)LIVE_CF == (int)PLAN_DEAD_CF && (int)LIVE_OF == (int)PLAN_DEAD_OF &&
+                   (int)LIVE_STATUS == (int)PLAN_DEAD_STATUS,
+               "the plan has the IR's order of flags");
+
+static void place_function(placer *p)
+{
+    const lift_func *func = p->func;
+    index_accesses(p);
+    for (uint32_t b = 0; b < func->block_count; b++) {
+        const lift_block *block = &func->blocks[b];
+        bool reachable = func->ir && func->ir->blocks[b].rpo != UINT32_MAX;
+        for (uint32_t i = 0; i < block->insn_count; i++) {
+            uint32_t number = block->first_insn + i;
+            const lift_insn *insn = &func->insns[number];
+            plan_site site = {.addr = insn->addr, .length = insn->len, .first_action = p->draft->actions.len};
+            place_insn_at(p, number, reachable, &site);
+            if (is_call(insn)) site.flags = PLAN_CALL;
+            if (!site.action_count && !site.flags) continue;
+            site.window = window_of(func, block, number);
+            site.dead = dead_before(func, number, reachable);
+            site.source = draft_source(p->draft, func, insn->addr);
+            vec_push(&p->draft->sites, site);
+        }
+    }
+    free(p->first);
+    free(p->next);
+}
+
+void place_every(const lift_module *module, plan_draft *draft)
+{
+    draft_start(draft, module->img);
+    placer p = {.draft = draft, .module = module};
+    for (uint32_t i = 0; i < module->func_count; i++) {
+        p.func = module->funcs[i];
+        place_function(&p);
+    }
+    draft->functions = module->func_count;
+    draft_finish(draft);
+}

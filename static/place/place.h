@@ -1,0 +1,72 @@
+/* static/place: where checks go. From a lifted module to a plan (include/race/plan.h).
+ *
+ *   operand.c   the memory operands of one machine instruction, as actions of a plan
+ *   every.c     place_every: a check at every access that another thread might touch
+ *   draft.c     the plan while it is being made: sites, actions, sources, objects, strings
+ *   write.c     its bytes, and the file
+ *
+ * The expressions of a plan are over machine registers, so they come from the instruction itself and not from the IR;
+ * the IR says which accesses need no check. */
+#ifndef RACE_PLACE_H
+#define RACE_PLACE_H
+
+#include "include/race/plan.h"
+#include "static/lift/lift.h"
+
+/* --- one instruction (operand.c) ----------------------------------------------------------------------------------- */
+
+enum { PLACE_OPERANDS = 4 };
+
+typedef struct {
+    plan_action action; /* a PLAN_CHECK, PLAN_READ and PLAN_WRITE as the decoder says */
+    bool known;         /* false: the address is no expression of a plan (gather, scatter, xlat) */
+} place_operand;
+
+typedef struct {
+    place_operand operands[PLACE_OPERANDS]; /* without the stack accesses of push, pop, call, ret, enter, leave */
+    unsigned operand_count;
+    bool is_exchange; /* cmpxchg: its store may not happen, but the processor always does a write cycle */
+    bool is_repeated;
+} place_insn;
+
+/* False: it cannot be decoded. */
+bool place_decode(const image *img, const lift_insn *insn, place_insn *out);
+
+/* --- the draft (draft.c) -------------------------------------------------------------------------------------------- */
+
+typedef struct place_table place_table; /* from contents to numbers */
+
+typedef struct {
+    const image *img;
+    VEC(plan_site) sites; /* in any order, and several for one address, until draft_finish */
+    VEC(plan_action) actions;
+    VEC(plan_source) sources;
+    VEC(plan_object) objects;
+    VEC(char) strings;
+    place_table *known_sources, *known_strings;
+    uint64_t planned, local, unplanned, functions;
+} plan_draft;
+
+void draft_start(plan_draft *draft, const image *img);
+void draft_free(plan_draft *draft);
+uint32_t draft_string(plan_draft *draft, const char *text);
+/* The source of an instruction plus 1: its line and the inlined frames around it; 0 when nothing is known. */
+uint32_t draft_source(plan_draft *draft, const lift_func *func, uint64_t addr);
+/* Sorts the sites; of several for one instruction (code that two functions share) one is made that is right for both.
+ * Adds the module's data objects. */
+void draft_finish(plan_draft *draft);
+
+/* --- placement (every.c) ---------------------------------------------------------------------------------------------- */
+
+/* A check at every access, except those that certainly are of this thread alone or of memory that nobody writes; atomic
+ * accesses become synchronisation. Requires a module lifted with IR. The draft is started and finished; draft_free it. */
+void place_every(const lift_module *module, plan_draft *draft);
+
+/* --- output (write.c) -------------------------------------------------------------------------------------------------- */
+
+/* The bytes of the plan; free() the result. Requires draft_finish. */
+void *plan_encode(const plan_draft *draft, size_t *size);
+/* Writes the file beside and renames it. */
+int plan_write(const plan_draft *draft, const char *path, race_error *error);
+
+#endif

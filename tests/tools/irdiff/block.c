@@ -1,0 +1,411 @@
+/* One block: a random state, then instruction by instruction the prediction, the machine's step, and the comparison.
+ *
+ * A step is made by the emulator if it can, else by the processor. Where emulator and IR differ, the processor decides:
+ * it is the machine that the IR is about. Calls return at once, with every register that they may change changed;
+ * system calls as well, without being made. */
+#include "irdiff.h"
+
+#include <inttypes.h>
+
+enum { DEAD_EVERY = 4 }; /* one block in so many is run again by dead.c */
+
+/* --- reporting -------------------------------------------------------------------------------------------------------- */
+
+static void print_operand(void *context, ir_value v)
+{
+    interpreter *in = context;
+    value x = interpret_value(in, v);
+    printf(" v%u", v);
+    if (x.known) printf("(%" PRIx64 "%s)", x.bits & x.known, x.known == ~0ull ? "" : "?");
+}
+
+static void report_ir(irdiff *d, const step *s)
+{
+    const ir_func *ir = d->in.ir;
+    for (uint32_t v = s->from; v < s->to; v++) {
+        const ir_insn *insn = &ir->insns[v];
+        char name[16];
+        printf("    v%u", v);
+        if (insn->var != IR_NOVAR) printf(":%s", ir_var_name(ir, insn->var, name));
+        printf(" = %s.%u", ir_op_name((ir_op)insn->op), insn->width);
+        interpret_operands(ir, insn, print_operand, &d->in);
+        printf(" scale %u imm %" PRIx64, insn->scale, (uint64_t)insn->imm);
+        if (insn->op == IR_ACCESS) printf(" flags %x", insn->flags);
+        value x = interpret_value(&d->in, v);
+        if (insn->op != IR_ACCESS && x.known) printf("  -> %" PRIx64, x.bits & x.known);
+        printf("\n");
+    }
+}
+
+void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before, const char *why)
+{
+    d->stats->mismatches[s->insn->mnemonic]++;
+    if (d->stats->mismatch_count++ >= d->most_reports) return;
+    char text[160] = "?";
+    ZydisFormatterFormatInstruction(&d->formatter, &s->zydis, s->ops, s->zydis.operand_count_visible, text, sizeof text,
+                                    s->insn->addr, NULL);
+    printf("MISMATCH %s: %s block %" PRIx64 " (seed %" PRIx64 ")\n  %" PRIx64 ": %s\n  %s\n", d->module->img->path,
+           func->name, func->blocks[d->in.block].start, seed, s->insn->addr, text, why);
+    report_ir(d, s);
+    printf("    registers:");
+    for (int i = 0; i < 16; i++) {
+        char name[16];
+        printf(" %s=%" PRIx64, ir_var_name(d->in.ir, (uint16_t)i, name), before->gpr[i]);
+    }
+    printf(" flags=%" PRIx64 " entry_sp=%" PRIx64 "\n", before->flags, d->in.entry_sp);
+    fflush(stdout);
+}
+
+/* --- what an instruction is --------------------------------------------------------------------------------------------- */
+
+static bool is_vector(const ZydisDecodedOperand *op)
+{
+    if (op->type != ZYDIS_OPERAND_TYPE_REGISTER) return false;
+    ZydisRegisterClass class = ZydisRegisterGetClass(op->reg.value);
+    return class == ZYDIS_REGCLASS_XMM || class == ZYDIS_REGCLASS_YMM || class == ZYDIS_REGCLASS_ZMM;
+}
+
+static bool step_decode(irdiff *d, step *s)
+{
+    uint64_t available;
+    const uint8_t *bytes = image_bytes(d->module->img, s->insn->addr, &available);
+    if (!bytes || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->decoder, bytes, available, &s->zydis, s->ops))) return false;
+    step_kind *kind = &s->kind;
+    *kind = (step_kind){.jumps = s->insn->flow != FLOW_PLAIN};
+    for (int i = 0; i < s->zydis.operand_count; i++)
+        kind->vectors |= is_vector(&s->ops[i]);
+    switch (s->zydis.meta.category) {
+    case ZYDIS_CATEGORY_XSAVE:
+    case ZYDIS_CATEGORY_XSAVEOPT:
+    case ZYDIS_CATEGORY_SSE: /* fxsave and the like are here, too */
+        kind->vectors = true;
+        break;
+    default:
+        break;
+    }
+    kind->repeats = s->zydis.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    return true;
+}
+
+/* What needs a privilege, ends the program, or depends on more than the state. */
+static bool step_is_out(const step *s)
+{
+    if (s->zydis.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) return true;
+    if (s->insn->flow == FLOW_TRAP) return true;
+    switch (s->zydis.meta.category) {
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_IOSTRINGOP:
+    case ZYDIS_CATEGORY_SGX:
+    case ZYDIS_CATEGORY_VTX:
+    case ZYDIS_CATEGORY_SYSRET:
+        return true;
+    case ZYDIS_CATEGORY_RET:
+        return s->zydis.mnemonic != ZYDIS_MNEMONIC_RET;
+    default:
+        break;
+    }
+    switch (s->zydis.mnemonic) {
+    case ZYDIS_MNEMONIC_XBEGIN:
+    case ZYDIS_MNEMONIC_XEND:
+    case ZYDIS_MNEMONIC_XABORT:
+    case ZYDIS_MNEMONIC_XTEST:
+    case ZYDIS_MNEMONIC_RDPMC:
+    case ZYDIS_MNEMONIC_WRPKRU:
+    case ZYDIS_MNEMONIC_RDPKRU:
+        return true;
+    default:
+        return s->zydis.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+    }
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------------- */
+
+void block_return_from_call(machine *m, uint64_t next, uint64_t *random)
+{
+    static const uint8_t scratch[] = {IR_RAX, IR_RCX, IR_RDX, IR_RSI, IR_RDI, IR_R8, IR_R9, IR_R10, IR_R11};
+    for (size_t i = 0; i < sizeof scratch; i++)
+        m->gpr[scratch[i]] = random_next(random) & 1 ? MEMORY_HEAP + (random_next(random) % (MEMORY_HEAP_SIZE / 2) & ~63ull)
+                                                     : random_next(random) & 0xff;
+    for (int reg = 0; reg < 32; reg++)
+        for (int lane = 0; lane < 8; lane++)
+            m->vector[reg][lane] = random_next(random);
+    m->flags = random_next(random) & FLAG_STATUS;
+    m->rip = next;
+    m->gpr[IR_RSP] += 8;
+}
+
+/* The callee's frame was below the stack pointer. */
+void block_scribble_below(irdiff *d, const machine *m, uint64_t *random)
+{
+    uint64_t dead[16];
+    for (int i = 0; i < 16; i++)
+        dead[i] = random_next(random);
+    memory_write(d->mem, m->gpr[IR_RSP] - sizeof dead, dead, sizeof dead);
+}
+
+void block_simulate_syscall(machine *m, uint64_t next, uint64_t *random)
+{
+    m->gpr[IR_RAX] = random_next(random) & 0xff;
+    m->gpr[IR_RCX] = next;
+    m->gpr[IR_R11] = m->flags | 0x202;
+    m->rip = next;
+}
+
+/* --- the processor -------------------------------------------------------------------------------------------------------- */
+
+static bool is_predicted(const access_list *predicted, uint64_t byte)
+{
+    for (uint32_t i = 0; i < predicted->len; i++)
+        if (byte - predicted->data[i].addr < predicted->data[i].size) return true;
+    return false;
+}
+
+typedef struct {
+    native_probe probe;
+    bool expected;
+} expectation;
+
+/* First and last byte of each access, and the bytes beside it that belong to no other. */
+static unsigned expectations(const interpreter *in, expectation *e, unsigned most)
+{
+    unsigned count = 0;
+    for (uint32_t i = 0; i < in->predicted.len && count + 4 <= most; i++) {
+        const mem_access *a = &in->predicted.data[i];
+        uint64_t beside[] = {a->addr - 1, a->addr + a->size}, inside[] = {a->addr, a->addr + a->size - 1};
+        for (int k = 0; k < 2; k++) {
+            if (!a->maybe && (k == 0 || a->size > 1))
+                e[count++] = (expectation){{.addr = inside[k], .write_only = a->write}, true};
+            if (!in->wide && !is_predicted(&in->predicted, beside[k]))
+                e[count++] = (expectation){{.addr = beside[k]}, false};
+        }
+    }
+    return count;
+}
+
+static step_status step_native(irdiff *d, const step *s, machine *m, char *why)
+{
+    enum { MOST = 16 };
+    expectation all[MOST];
+    unsigned count = expectations(&d->in, all, MOST), done = 0;
+    machine before = *m;
+    uint32_t mark = memory_mark(d->mem);
+    if (!d->nat) return STEP_UNSUPPORTED;
+    do {
+        native_probe probes[NATIVE_PROBES];
+        unsigned n = count - done < NATIVE_PROBES ? count - done : NATIVE_PROBES;
+        for (unsigned i = 0; i < n; i++)
+            probes[i] = all[done + i].probe;
+        memory_undo(d->mem, mark);
+        for (uint32_t i = 0; i < d->in.predicted.len; i++)
+            if (d->in.predicted.data[i].write) memory_save(d->mem, d->in.predicted.data[i].addr, d->in.predicted.data[i].size);
+        *m = before;
+        step_status status = native_step(d->nat, m, &s->kind, probes, n);
+        if (status != STEP_OK) return status;
+        for (unsigned i = 0; i < n; i++) {
+            if (probes[i].hit == all[done + i].expected || *why) continue;
+            snprintf(why, COMPARE_TEXT, "byte %" PRIx64 " is %s, predicted otherwise", probes[i].addr,
+                     probes[i].hit ? (probes[i].write_only ? "written" : "accessed") : "not accessed (or only read)");
+        }
+        done += n;
+    } while (done < count);
+
+    /* No watchpoint tells of an access that nobody predicted; the operands do. */
+    if (s->zydis.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY || d->in.wide || *why) return STEP_OK;
+    for (int i = 0; i < s->zydis.operand_count; i++) {
+        const ZydisDecodedOperand *op = &s->ops[i];
+        if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type == ZYDIS_MEMOP_TYPE_AGEN || !op->size) continue;
+        bool found = false;
+        for (uint32_t k = 0; k < d->in.predicted.len; k++) {
+            const mem_access *a = &d->in.predicted.data[k];
+            found |= a->size * 8 == op->size && a->read == !!(op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
+                     a->write == !!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
+        }
+        if (!found) snprintf(why, COMPARE_TEXT, "no access of the memory operand's kind and size (%u bits)", op->size);
+    }
+    return STEP_OK;
+}
+
+/* --- one instruction --------------------------------------------------------------------------------------------------- */
+
+typedef enum { NEXT, STOP } verdict;
+
+static void add_counts(irdiff_stats *to, const irdiff_stats *part)
+{
+    to->exact += part->exact;
+    to->opaque += part->opaque;
+    to->called += part->called;
+    to->unknown += part->unknown;
+    to->stores += part->stores;
+    to->targets += part->targets;
+    to->frames += part->frames;
+}
+
+static void count_accesses(irdiff *d, const step *s)
+{
+    for (uint32_t v = s->from; v < s->to; v++) {
+        const ir_insn *insn = &d->in.ir->insns[v];
+        if (insn->op != IR_ACCESS) continue;
+        d->stats->accesses += !(insn->flags & IR_WIDE);
+        d->stats->accesses_wide += !!(insn->flags & IR_WIDE);
+        d->stats->accesses_cond += !!(insn->flags & IR_COND);
+        d->stats->accesses_promoted += !!(insn->flags & IR_PROMOTED);
+    }
+}
+
+/* All that is compared once the machine has made its step. Pure: it may be asked again after another engine's step. */
+static bool check(irdiff *d, const step *s, machine *m, bool returns, uint64_t *random, irdiff_stats *counts, char *why)
+{
+    memset(counts, 0, offsetof(irdiff_stats, skipped));
+    if (*why || !compare_target(&d->in, s, m, counts, why) || !compare_stores(&d->in, s, counts, why)) return false;
+    if (returns) block_return_from_call(m, s->insn->addr + s->insn->len + d->in.bias, random);
+    return compare_definitions(&d->in, s, m, counts, why);
+}
+
+static verdict run_step(irdiff *d, const lift_func *func, const step *s, machine *m, bool returns, uint64_t seed,
+                        uint64_t *random)
+{
+    char why[COMPARE_TEXT] = "";
+    machine before = *m;
+    uint32_t mark = memory_mark(d->mem);
+    irdiff_stats counts;
+    step_status status = STEP_UNSUPPORTED;
+    bool emulated = false, agreed = false;
+
+    if (s->insn->flow == FLOW_SYSCALL) {
+        block_simulate_syscall(m, s->insn->addr + s->insn->len + d->in.bias, random);
+        status = STEP_OK;
+        agreed = check(d, s, m, false, random, &counts, why);
+    } else {
+        if (s->zydis.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY) {
+            status = emulator_step(d->emu, m, &s->kind, &d->performed);
+            emulated = status == STEP_OK;
+            if (emulated) {
+                uint64_t stream = *random;
+                agreed = compare_accesses(&d->in, &d->performed, d->scratch, why) &&
+                         check(d, s, m, returns, &stream, &counts, why);
+                if (agreed) *random = stream;
+            }
+        }
+        if (!agreed) {
+            char second[COMPARE_TEXT] = "";
+            memory_undo(d->mem, mark);
+            machine again = before;
+            step_status other = step_native(d, s, &again, second);
+            bool right = other == STEP_OK && check(d, s, &again, returns, random, &counts, second);
+            if (other == STEP_OK) {
+                if (right && emulated) d->stats->emulator_wrong[s->insn->mnemonic]++;
+                agreed = right;
+                status = STEP_OK;
+                *m = again;
+                memcpy(why, second, sizeof why);
+                d->stats->native_instructions++;
+            } else if (!emulated || other == STEP_FAULT) {
+                status = other;
+            }
+        }
+    }
+    if (status == STEP_FAULT) {
+        d->stats->stopped_fault++;
+        return STOP;
+    }
+    if (status == STEP_UNSUPPORTED) {
+        d->stats->skipped[s->insn->mnemonic]++;
+        return STOP;
+    }
+    d->stats->instructions++;
+    if (!agreed) {
+        block_report(d, func, seed, s, &before, why);
+        return STOP;
+    }
+    add_counts(d->stats, &counts);
+    count_accesses(d, s);
+    if (returns) block_scribble_below(d, m, random);
+    return NEXT;
+}
+
+/* Everything predicted is mapped; false: the block ends here. */
+static bool can_access(irdiff *d)
+{
+    enum { LONGEST = 1 << 16 };
+    for (uint32_t i = 0; i < d->in.predicted.len; i++) {
+        const mem_access *a = &d->in.predicted.data[i];
+        if (a->size > LONGEST) {
+            d->stats->stopped_count++;
+            return false;
+        }
+        if (!memory_map(d->mem, a->addr, a->size)) {
+            d->stats->stopped_address++;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Calls in the middle of a block return; the last one does if the block goes on. */
+static bool call_returns(const lift_block *b, uint32_t i, const lift_insn *insn)
+{
+    bool call = insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
+    return call && (i + 1 < b->insn_count || b->succ_count > 0);
+}
+
+void irdiff_block(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed)
+{
+    const ir_func *ir = func->ir;
+    const lift_block *b = &func->blocks[block];
+    const ir_block *irb = &ir->blocks[block];
+    uint64_t random = seed;
+    uint32_t mark = memory_mark(d->mem);
+    machine m, entry;
+    memory_trim(d->mem);
+    memory_map(d->mem, b->start + d->bias, 1);
+    emulator_begin(d->emu);
+    d->in.mem = d->mem;
+    d->in.ir = ir;
+    d->in.block = block;
+    d->in.bias = d->bias;
+    state_random(&d->in, &m, &random);
+    interpret_begin(&d->in, &m);
+    d->stats->blocks++;
+    entry = m;
+    uint32_t ready = memory_mark(d->mem);
+    vec_clear(&d->trace);
+
+    uint32_t at = irb->first, end = irb->first + irb->count, i;
+    while (at < end && (ir->insns[at].op == IR_PHI || ir->insns[at].op == IR_ENTRY || ir->insns[at].op == IR_UNDEF))
+        at++;
+    for (i = 0; i < b->insn_count; i++) {
+        step s = {.insn = &func->insns[b->first_insn + i], .from = at};
+        while (at < end && ir->insns[at].insn == b->first_insn + i)
+            at++;
+        s.to = at;
+        m.rip = s.insn->addr + d->bias;
+        if (!step_decode(d, &s) || step_is_out(&s)) {
+            d->stats->skipped[s.insn->mnemonic]++;
+            break;
+        }
+        interpret_before(&d->in, s.from, s.to, &m);
+        if (d->in.lost) {
+            machine before = m;
+            block_report(d, func, seed, &s, &before, "an address depends on a value that nothing defines");
+            break;
+        }
+        if (!compare_predicted_target(&d->in, &s, &s.kind.until)) memory_read(d->mem, m.gpr[IR_RSP], &s.kind.until, 8);
+        trace_entry entered = {.how = s, .random = random, .returns = call_returns(b, i, s.insn)};
+        if (!can_access(d) || run_step(d, func, &s, &m, entered.returns, seed, &random) == STOP) break;
+        interpret_after(&d->in, s.from, s.to, &m);
+        entered.after = m;
+        for (uint32_t k = 0; k < d->in.predicted.len && entered.written_count < 4; k++)
+            if (d->in.predicted.data[k].write) entered.written[entered.written_count++] = d->in.predicted.data[k];
+        vec_push(&d->trace, entered);
+    }
+    if (i == b->insn_count) {
+        d->stats->blocks_whole++;
+        if (at != end) {
+            step s = {.insn = &func->insns[b->first_insn + b->insn_count - 1], .from = at, .to = end};
+            if (step_decode(d, &s)) block_report(d, func, seed, &s, &m, "IR instructions out of order");
+        }
+    }
+    memory_undo(d->mem, ready);
+    if (ir->live && random_mix(seed) % DEAD_EVERY == 0) dead_check(d, func, block, seed, &entry, &d->trace);
+    memory_undo(d->mem, mark);
+}

@@ -1,0 +1,311 @@
+/* Roots, pointers, objects and what their memory holds.
+ *
+ * A pointer is a root with an offset; which object it points into is asked when it is used, since optimised code points
+ * past the end of one object and comes back by a displacement. Memory is flow-insensitive: a cell holds every address
+ * that anyone stores there; cells and loads that may name the same place by their strides meet. */
+#include "reach.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_OFFSETS = 4 }; /* of one root in one set, before they become a stride */
+
+/* --- pointers ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
+static bool includes(pointer p, pointer q)
+{
+    if (p.root != q.root) return false;
+    uint64_t apart = distance(p.offset, q.offset);
+    if (!p.stride) return !q.stride && !apart;
+    return q.stride % p.stride == 0 && apart % p.stride == 0;
+}
+
+/* All pointers of one root become the first of them with the stride that covers the others. */
+static void widen(pointers *set, uint32_t from)
+{
+    uint32_t kept = 0, first = UINT32_MAX;
+    for (uint32_t i = 0; i < set->len; i++) {
+        pointer p = set->data[i];
+        if (p.root != from) {
+            set->data[kept++] = p;
+        } else if (first == UINT32_MAX) {
+            first = kept;
+            set->data[kept++] = p;
+        } else {
+            pointer *f = &set->data[first];
+            f->stride = number_gcd(number_gcd(f->stride, p.stride), distance(f->offset, p.offset));
+        }
+    }
+    set->len = kept;
+}
+
+bool pointers_add(pointers *set, pointer p)
+{
+    uint32_t kept = 0, same = 0;
+    for (uint32_t i = 0; i < set->len; i++)
+        if (includes(set->data[i], p)) return false;
+    /* the first offset stays in front: it is where a loop began, and inside the object if anything is */
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (includes(p, set->data[i])) {
+            if (same == 0) p.offset = set->data[i].offset;
+            continue;
+        }
+        same += set->data[i].root == p.root;
+        set->data[kept++] = set->data[i];
+    }
+    set->len = kept;
+    vec_push(set, p);
+    if (same >= MOST_OFFSETS) widen(set, p.root);
+    return true;
+}
+
+bool pointers_join(pointers *into, const pointers *from)
+{
+    bool changed = false;
+    for (uint32_t i = 0; i < from->len; i++)
+        changed |= pointers_add(into, from->data[i]);
+    return changed;
+}
+
+/* --- roots ------------------------------------------------------------------------------------------------------------- */
+
+static bool same_root(const root *a, const root *b)
+{
+    return a->kind == b->kind && a->context == b->context && a->site == b->site && a->parent == b->parent &&
+           a->offset == b->offset && (a->name == b->name || (a->name && b->name && !strcmp(a->name, b->name)));
+}
+
+uint32_t root_intern(reach *r, root wanted)
+{
+    for (uint32_t i = 0; i < r->roots.len; i++)
+        if (same_root(&r->roots.data[i], &wanted)) return i;
+    vec_push(&r->roots, wanted);
+    return r->roots.len - 1;
+}
+
+/* What is loaded from memory that we know nothing of. A path that comes back to an offset it has been through is a list
+ * or a tree: all its nodes are one. */
+static uint32_t deref(reach *r, uint32_t parent, int64_t offset)
+{
+    for (uint32_t up = parent; r->roots.data[up].kind == ROOT_DEREF; up = r->roots.data[up].parent)
+        if (r->roots.data[up].offset == offset) return up;
+    return root_intern(r, (root){.kind = ROOT_DEREF, .parent = parent, .offset = offset});
+}
+
+/* --- objects ----------------------------------------------------------------------------------------------------------- */
+
+static const char *plain_name(reach *r, const char *name) /* without the .1234 of a function-level static */
+{
+    const char *dot = strchr(name, '.');
+    return dot && dot != name ? arena_string(&r->memory, name, (size_t)(dot - name)) : name;
+}
+
+static const char *format(reach *r, const char *what, const char *name, int64_t number)
+{
+    char *text = base_format("%s%s%lld", what, name, (long long)number);
+    const char *kept = arena_string(&r->memory, text, strlen(text));
+    free(text);
+    return kept;
+}
+
+static object of_module(reach *r, uint32_t from, uint64_t addr)
+{
+    const image *img = r->module->img;
+    const image_variable *variable = image_global_at(img, addr);
+    const image_symbol *symbol = image_symbol_covering(img, addr);
+    object o = {.root = from, .start = (int64_t)addr, .size = 8};
+    if (variable && variable->type && variable->type->size) {
+        o.start = variable->offset, o.size = variable->type->size, o.type = variable->type;
+        o.name = variable->name;
+    } else if (symbol && symbol->name[0]) {
+        o.start = (int64_t)symbol->addr, o.size = symbol->size ? symbol->size : 8;
+        o.name = plain_name(r, symbol->name);
+    } else {
+        o.name = format(r, "module", "+", (int64_t)addr);
+    }
+    o.constant = image_is_constant(img, (uint64_t)o.start, o.size);
+    return o;
+}
+
+static object of_thread(reach *r, uint32_t from, int64_t offset)
+{
+    const image *img = r->module->img;
+    int64_t place = offset + (int64_t)img->tls_size;
+    const image_variable *variable = place >= 0 && offset < 0 ? image_global_tls(img, (uint64_t)place) : NULL;
+    object o = {.root = from, .start = offset, .size = 8, .constant = offset >= 0}; /* above: libc's own */
+    if (variable && variable->type && variable->type->size) {
+        o.start = variable->offset - (int64_t)img->tls_size, o.size = variable->type->size, o.type = variable->type;
+        o.name = variable->name;
+    } else {
+        o.name = format(r, "tls", "", offset);
+    }
+    return o;
+}
+
+static object of_frame(reach *r, uint32_t from, int64_t offset)
+{
+    const root *at = &r->roots.data[from];
+    const lift_func *func = r->contexts.data[at->context].func;
+    const image_function *debug = at->kind == ROOT_FRAME ? image_function_at(r->module->img, func->entry) : NULL;
+    const image_variable *best = NULL;
+    for (uint32_t i = 0; debug && i < debug->variable_count; i++) {
+        const image_variable *v = &debug->variables[i];
+        if (v->place != IMAGE_PLACE_FRAME || !v->type || !v->type->size) continue;
+        int64_t start = v->offset + 8; /* relative to the stack pointer at entry */
+        if (offset >= start && offset < start + (int64_t)v->type->size && (!best || v->type->size < best->type->size)) best = v;
+    }
+    object o = {.root = from, .start = offset, .size = 8};
+    if (best) {
+        o.start = best->offset + 8, o.size = best->type->size, o.type = best->type;
+        o.name = format(r, best->name, ":", best->line);
+    } else {
+        o.name = format(r, func->name, at->kind == ROOT_ALIGNED ? ".aligned" : ".frame", offset);
+    }
+    return o;
+}
+
+/* Named by function and line of the innermost inlined frame: inlining changes nothing. */
+static const char *allocation_name(reach *r, const root *at)
+{
+    image_frame frame;
+    if (image_frames_at(r->module->img, at->site, &frame, 1) && frame.function && frame.at.line) {
+        const char *name = format(r, "heap@", frame.function, 0);
+        return format(r, arena_string(&r->memory, name, strlen(name) - 1), ":", frame.at.line);
+    }
+    return format(r, "heap@", r->contexts.data[at->context].func->name, 0);
+}
+
+static const char *path_name(reach *r, uint32_t from)
+{
+    const root *at = &r->roots.data[from];
+    switch (at->kind) {
+    case ROOT_RESULT:
+    case ROOT_EXTERN: return at->name;
+    case ROOT_ARGUMENT: return format(r, r->contexts.data[at->context].func->name, "#", (int64_t)at->site);
+    case ROOT_DEREF: return format(r, path_name(r, at->parent), "->", at->offset);
+    default: return "?";
+    }
+}
+
+/* The outgoing arguments of a caller are the incoming ones of its callee. */
+static pointer in_owner(reach *r, pointer p)
+{
+    while (r->roots.data[p.root].kind == ROOT_FRAME && p.offset >= 8) {
+        const context *c = &r->contexts.data[r->roots.data[p.root].context];
+        if (!c->parent || !c->has_caller_rsp) break;
+        p.offset += c->caller_rsp;
+        p.root = root_intern(r, (root){.kind = ROOT_FRAME, .context = c->parent});
+    }
+    return p;
+}
+
+/* Relocated words are what memory holds from the start. */
+static void initialise(reach *r, object *o)
+{
+    const image *img = r->module->img;
+    uint32_t first, count = image_relocs_in(img, (uint64_t)o->start, (uint64_t)o->start + o->size, &first);
+    for (uint32_t i = first; i < first + count; i++) {
+        const image_reloc *reloc = &img->relocs[i];
+        pointer p = {.offset = (int64_t)reloc->target};
+        switch (reloc->kind) {
+        case IMAGE_REL_ADDR:
+        case IMAGE_REL_GUESS: p.root = root_intern(r, (root){.kind = ROOT_MODULE}); break;
+        case IMAGE_REL_SYMBOL:
+            if (!reloc->name) continue;
+            p.root = root_intern(r, (root){.kind = ROOT_EXTERN, .name = reloc->name});
+            p.offset = reloc->addend;
+            break;
+        case IMAGE_REL_COPY: o->opaque = true; continue;
+        case IMAGE_REL_TPOFF:
+            /* the word is a number, but adding it to the thread pointer gives a variable: as a pointer it is enough */
+            continue;
+        default: continue;
+        }
+        cell c = {.offset = (int64_t)reloc->addr - o->start};
+        pointers_add(&c.to, p);
+        vec_push(&o->cells, c);
+    }
+}
+
+uint32_t object_at(reach *r, pointer p, int64_t *offset)
+{
+    p = in_owner(r, p);
+    root_kind kind = r->roots.data[p.root].kind;
+    bool placed = kind == ROOT_MODULE || kind == ROOT_THREAD || kind == ROOT_FRAME || kind == ROOT_ALIGNED;
+    for (uint32_t i = 0; i < r->objects.len; i++) {
+        const object *o = &r->objects.data[i];
+        if (o->root != p.root) continue;
+        if (placed && (p.offset < o->start || p.offset >= o->start + (int64_t)o->size)) continue;
+        *offset = p.offset - o->start;
+        return i;
+    }
+    object o = {.root = p.root};
+    switch (kind) {
+    case ROOT_MODULE: o = of_module(r, p.root, (uint64_t)p.offset); break;
+    case ROOT_THREAD: o = of_thread(r, p.root, p.offset); break;
+    case ROOT_FRAME:
+    case ROOT_ALIGNED: o = of_frame(r, p.root, p.offset); break;
+    case ROOT_HEAP: o.name = allocation_name(r, &r->roots.data[p.root]); break;
+    default: o.name = path_name(r, p.root), o.opaque = true;
+    }
+    if (kind == ROOT_MODULE) initialise(r, &o);
+    vec_push(&r->objects, o);
+    *offset = p.offset - o.start;
+    return r->objects.len - 1;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------------ */
+
+static bool may_meet(const cell *c, int64_t offset, uint64_t stride)
+{
+    uint64_t common = number_gcd(c->stride, stride), apart = distance(c->offset, offset);
+    return common ? apart % common == 0 : apart == 0;
+}
+
+static cell *cell_at(object *o, int64_t offset, uint64_t stride)
+{
+    for (uint32_t i = 0; i < o->cells.len; i++)
+        if (o->cells.data[i].offset == offset && o->cells.data[i].stride == stride) return &o->cells.data[i];
+    vec_push(&o->cells, (cell){.offset = offset, .stride = stride});
+    return &o->cells.data[o->cells.len - 1];
+}
+
+bool object_store(reach *r, pointer p, const pointers *values)
+{
+    if (!values->len) return false;
+    int64_t offset;
+    object *o = &r->objects.data[object_at(r, p, &offset)];
+    return pointers_join(&cell_at(o, offset, p.stride)->to, values);
+}
+
+void object_load(reach *r, pointer p, pointers *values)
+{
+    int64_t offset;
+    const object *o = &r->objects.data[object_at(r, p, &offset)];
+    for (uint32_t i = 0; i < o->cells.len; i++)
+        if (may_meet(&o->cells.data[i], offset, p.stride)) pointers_join(values, &o->cells.data[i].to);
+    const root *at = &r->roots.data[o->root];
+    if (at->kind == ROOT_THREAD && o->start == 0) /* the thread control block begins with its own address */
+        pointers_add(values, (pointer){.root = o->root});
+    if (o->opaque) pointers_add(values, (pointer){.root = deref(r, o->root, o->start + offset)});
+}
+
+bool object_copy(reach *r, pointer to, pointer from)
+{
+    int64_t at, source;
+    bool changed = false;
+    uint32_t into = object_at(r, to, &at), out = object_at(r, from, &source);
+    if (into == out) return false;
+    for (uint32_t i = 0; i < r->objects.data[out].cells.len; i++) {
+        cell c = r->objects.data[out].cells.data[i];
+        cell *d = cell_at(&r->objects.data[into], c.offset - source + at,
+                          number_gcd(c.stride, number_gcd(to.stride, from.stride)));
+        changed |= pointers_join(&d->to, &c.to);
+    }
+    return changed;
+}

@@ -1,0 +1,204 @@
+/* reach: which (object, field, read or write) each thread of a program touches, as the IR shows it.
+ *
+ * A measuring device for the lifter, not the pointer analysis: it answers whether the IR of a -O0 build carries the same
+ * facts as that of a -O2 build. So it leans on the IR alone, and on nothing that would make up for a weak one: values in
+ * registers and promoted slots are followed exactly, memory is one cell per place whatever the order of stores, and
+ * every call chain is a context of its own (what the optimiser inlines is apart as well).
+ *
+ *   number.c   numbers and linear forms: what an address expression adds to a pointer
+ *   object.c   roots, abstract pointers, objects and their memory
+ *   model.c    the library functions that matter, as a table
+ *   walk.c     the interprocedural walk: contexts, evaluation, calls, threads
+ *   field.c    from bytes of an object to the fields of its type
+ *   main.c     the report
+ *
+ * What is deliberately not there: flow-sensitive memory, locks, order. */
+#ifndef RACE_TESTS_REACH_H
+#define RACE_TESTS_REACH_H
+
+#include "static/lift/lift.h"
+
+/* --- number.c --------------------------------------------------------------------------------------------------------- */
+
+/* offset + k * stride for any k; stride 0 is one number, stride 1 any. */
+typedef struct {
+    bool known; /* false: no number has come here so far */
+    uint64_t stride;
+    int64_t offset;
+} number;
+
+static const number ANY_NUMBER = {.known = true, .stride = 1};
+
+uint64_t number_gcd(uint64_t a, uint64_t b);
+bool number_join(number *into, number from); /* true: has changed */
+
+enum { LINEAR_TERMS = 6 };
+
+/* constant + sum of factor * value. A value that is not a sum of others is its own form. */
+typedef struct {
+    uint32_t count;
+    int64_t constant;
+    ir_value value[LINEAR_TERMS];
+    int64_t factor[LINEAR_TERMS];
+} linear;
+
+/* The forms of all values of a function; free() the result. */
+linear *linear_forms(const ir_func *ir);
+/* a + scale * b + constant */
+bool linear_add(linear *a, const linear *b, int64_t scale, int64_t constant); /* false: too many terms */
+
+/* --- object.c --------------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    ROOT_MODULE,  /* offset is a module address */
+    ROOT_THREAD,  /* the thread pointer */
+    ROOT_FRAME,   /* the stack pointer at entry of a context */
+    ROOT_ALIGNED, /* its realigned stack pointer */
+    ROOT_HEAP,    /* what a call at `site` in a context allocates */
+    ROOT_EXTERN,  /* a symbol of another module */
+    ROOT_RESULT,  /* what the library function `name` returns */
+    ROOT_ARGUMENT, /* variable `site` on entry of a thread */
+    ROOT_DEREF    /* what was loaded from `parent` at `offset` and nobody here has stored */
+} root_kind;
+
+typedef struct {
+    root_kind kind;
+    uint32_t context;
+    uint64_t site;
+    const char *name;
+    uint32_t parent;
+    int64_t offset;
+} root;
+
+typedef struct {
+    uint32_t root;
+    uint64_t stride;
+    int64_t offset;
+} pointer;
+
+typedef VEC(pointer) pointers;
+
+bool pointers_add(pointers *set, pointer p); /* true: has changed. Widens when one root has many offsets */
+bool pointers_join(pointers *into, const pointers *from);
+
+typedef struct {
+    int64_t offset;
+    uint64_t stride;
+    pointers to;
+} cell;
+
+typedef struct {
+    uint32_t root;  /* what kind of thing it is */
+    int64_t start;  /* where it begins, relative to the root */
+    uint64_t size;  /* 0: unknown */
+    const char *name;
+    const image_type *type; /* or NULL */
+    bool constant;  /* nobody writes it: its reads are not reported */
+    bool shared;    /* another thread may have its address */
+    bool opaque;    /* memory of other modules: loads give ROOT_DEREF */
+    VEC(cell) cells;
+} object;
+
+typedef struct reach reach;
+
+uint32_t root_intern(reach *r, root wanted);
+/* The object that a pointer points into, and the place in it. */
+uint32_t object_at(reach *r, pointer p, int64_t *offset);
+bool object_store(reach *r, pointer p, const pointers *values);
+void object_load(reach *r, pointer p, pointers *values);
+bool object_copy(reach *r, pointer to, pointer from); /* memcpy: all cells of one object become cells of the other */
+
+/* --- model.c ---------------------------------------------------------------------------------------------------------- */
+
+enum { /* what a library function returns */
+    RESULT_NUMBER, RESULT_FRESH, RESULT_FIRST, RESULT_INTO_FIRST, /* a fresh object; its first argument; a place in that */
+    RESULT_UNKNOWN
+};
+
+/* Arguments are counted from 1; 0: none. */
+typedef struct {
+    const char *name;
+    uint8_t args;   /* integer arguments it takes */
+    uint8_t result; /* RESULT_* */
+    uint8_t written, read, length; /* bytes that it accesses as the program's own code would */
+    uint8_t starts, argument; /* it starts a thread with this function and this argument */
+    uint8_t calls, passes;    /* it calls this function, with pointers into that argument */
+    uint8_t keeps;            /* the fresh object has the content of this one */
+} model;
+
+const model *model_of(const char *name); /* never NULL: a model of the unknown */
+
+/* --- walk.c ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    pointers to;
+    number num;
+} state;
+
+enum { PARAMS = IR_VECTOR + 64 }; /* registers and lanes of xmm0 to xmm7 */
+
+typedef struct {
+    const lift_func *func;
+    uint32_t parent;    /* context, 0: the entry of a thread */
+    ir_value call;      /* of the parent */
+    uint32_t thread;    /* index in reach->threads */
+    uint32_t depth;
+    bool has_caller_rsp;
+    int32_t caller_rsp; /* its entry stack pointer relative to the parent's */
+    const linear *forms;
+    state *values;
+    state *params;      /* PARAMS of them */
+    state results[4];   /* rax, rdx, xmm0, xmm1 */
+} context;
+
+typedef struct {
+    const lift_func *func;
+    uint32_t context;
+} thread;
+
+typedef struct {
+    const lift_func *func;
+    int64_t start; /* of an object in its frame */
+} escape;
+
+/* An access as one context performs it, to one object. */
+typedef struct {
+    uint32_t context;
+    ir_value access; /* 0: a call that accesses memory for the program */
+    uint32_t object;
+    int64_t offset;
+    uint64_t stride, width;
+    bool write;
+} touch;
+
+struct reach {
+    const lift_module *module;
+    VEC(root) roots;
+    VEC(object) objects;
+    VEC(context) contexts; /* [0] unused */
+    VEC(thread) threads;   /* [0] is main */
+    VEC(escape) escapes;
+    VEC(touch) touches;    /* filled by the last round */
+    linear **forms;        /* per function */
+    bool changed, last;
+    uint32_t rounds, cut, unknown_calls, unknown_accesses;
+    arena memory;
+};
+
+/* Walks from main to a fixpoint. False: the program has no main. */
+bool reach_walk(reach *r);
+/* The pointers of an address expression in a context. */
+void reach_address(const reach *r, const context *c, const ir_insn *access, pointers *out);
+bool reach_escapes(const reach *r, const lift_func *func, int64_t start);
+void reach_free(reach *r);
+
+/* --- field.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Gives heap objects the types that the memory cells, parameters and results which hold their addresses declare. */
+void field_infer_types(reach *r);
+
+typedef void field_emit(void *user, const char *path);
+/* Calls emit for each field of a typed object that the bytes offset + k * stride, `width` of them, overlap. */
+void field_each(const object *o, bool heap, int64_t offset, uint64_t stride, uint64_t width, field_emit *emit, void *user);
+
+#endif

@@ -1,0 +1,162 @@
+/* The core under real threads: what is ordered is never reported, and of two racing accesses at least one sees the
+ * other, whatever the schedule. Worth running under ThreadSanitizer too. */
+#include "tests/unit/core/host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unity.h>
+
+enum { THREADS = 4, CELLS = 20000, ROUNDS = 20000 };
+
+static test_host host;
+static ft_core *core;
+static ft_thread *threads[THREADS];
+static unsigned char raced[CELLS * 4];
+static uint64_t base;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t start;
+
+static void note_race(void *context, const ft_race *race)
+{
+    (void)context;
+    for (uint32_t i = 0; i < race->size; i++)
+        if (race->addr + i - base < sizeof raced) __atomic_store_n(&raced[race->addr + i - base], 1, __ATOMIC_RELAXED);
+}
+
+void setUp(void)
+{
+    static const uint64_t somewhere = 0x7f0000001000;
+    base = somewhere;
+    host.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    host.reservations = 0;
+    core = ft_create(&(ft_host){&host, test_reserve, test_discard, test_yield, note_race});
+    memset(raced, 0, sizeof raced);
+    pthread_barrier_init(&start, NULL, THREADS);
+}
+
+void tearDown(void)
+{
+    pthread_barrier_destroy(&start);
+    test_core_free(&host);
+}
+
+static void run(void *(*body)(void *))
+{
+    ft_thread *first = ft_first_thread(core);
+    pthread_t real[THREADS];
+    ft_write(first, base, CELLS * 4, 1); /* before all of them */
+    for (intptr_t i = 0; i < THREADS; i++) {
+        threads[i] = ft_fork(first, 0);
+        pthread_create(&real[i], NULL, body, (void *)i);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(real[i], NULL);
+        ft_end(threads[i]);
+        ft_join(first, threads[i]);
+    }
+    ft_write(first, base, CELLS * 4, 2); /* after all of them */
+}
+
+static unsigned count_raced(unsigned from, unsigned to)
+{
+    unsigned n = 0;
+    for (unsigned i = from; i < to; i++)
+        n += raced[i];
+    return n;
+}
+
+/* Bytes: [0, 256) guarded by the mutex, [256, 1024) only read, then 256 of each thread's own. */
+static void *ordered_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    ft_thread *t = threads[me];
+    uint32_t random = me * 7919 + 1;
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        random = random * 1664525 + 1013904223;
+        unsigned size = 1u << (random >> 28 & 3), at = random >> 8 & 0xff;
+        if (at + size > 256) at = 256 - size;
+        ft_read(t, base + 256 + (random >> 16 & 1) * 256 + at, size, 3);
+        (random & 0x100000 ? ft_write : ft_read)(t, base + 1024 + me * 256 + at, size, 4);
+        if (random >> 24 & 3) continue;
+        pthread_mutex_lock(&mutex);
+        ft_acquire(t, (uintptr_t)&mutex);
+        (random & 0x200000 ? ft_write : ft_read)(t, base + at, size, 5);
+        if (!(random >> 10 & 15)) ft_clear(t, base + at, size);
+        ft_release(t, (uintptr_t)&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+static void test_what_is_ordered_is_never_reported(void)
+{
+    run(ordered_body);
+    TEST_ASSERT_EQUAL_UINT(0, count_raced(0, sizeof raced));
+}
+
+/* Everybody goes over the same cells at once: one writes them, the others read them. */
+static void *readers_and_writer_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; i < CELLS; i++)
+        (me == 0 ? ft_write : ft_read)(threads[me], base + i * 4, 4, 10 + me);
+    return NULL;
+}
+
+static void test_one_of_a_reader_and_a_writer_sees_the_other(void)
+{
+    run(readers_and_writer_body);
+    TEST_ASSERT_EQUAL_UINT(CELLS * 4, count_raced(0, CELLS * 4));
+}
+
+static void *writers_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; i < CELLS; i++)
+        ft_write(threads[me], base + i * 4, 4, 20 + me);
+    return NULL;
+}
+
+static void test_one_of_two_writers_sees_the_other(void)
+{
+    run(writers_body);
+    TEST_ASSERT_EQUAL_UINT(CELLS * 4, count_raced(0, CELLS * 4));
+}
+
+/* The same while the cells are being split: the third byte is written, words and bytes are read. */
+static void *splitting_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; i < CELLS; i++) {
+        uint64_t at = base + i * 4;
+        switch (me) {
+        case 0: ft_write(threads[me], at + 2, 1, 30); break;
+        case 1: ft_read(threads[me], at + 1, 2, 31); break;
+        default: ft_read(threads[me], at, 4, 32); break;
+        }
+    }
+    return NULL;
+}
+
+static void test_splitting_a_cell_loses_no_reader(void)
+{
+    run(splitting_body);
+    for (unsigned i = 0; i < CELLS; i++) {
+        TEST_ASSERT_EQUAL_UINT_MESSAGE(1, raced[i * 4 + 2], "the byte that is written races");
+        TEST_ASSERT_EQUAL_UINT_MESSAGE(0, raced[i * 4] + raced[i * 4 + 1] + raced[i * 4 + 3], "the others are only read");
+    }
+}
+
+int main(void)
+{
+    UNITY_BEGIN();
+    RUN_TEST(test_what_is_ordered_is_never_reported);
+    RUN_TEST(test_one_of_a_reader_and_a_writer_sees_the_other);
+    RUN_TEST(test_one_of_two_writers_sees_the_other);
+    RUN_TEST(test_splitting_a_cell_loses_no_reader);
+    return UNITY_END();
+}

@@ -1,0 +1,258 @@
+/* What the core promises beyond FastTrack's rules: who is named, what is counted, what happens at the limits. */
+#include "tests/unit/core/host.h"
+
+#include <string.h>
+#include <unity.h>
+
+static test_host host;
+static ft_core *core;
+static ft_thread *first;
+enum { X = 0x601000, LOCK = 0x700000 };
+
+void setUp(void)
+{
+    host.reservation_limit = 0;
+    core = test_core(&host);
+    first = ft_first_thread(core);
+}
+void tearDown(void)
+{
+    test_core_free(&host);
+}
+
+static ft_stats stats(void)
+{
+    ft_stats s;
+    ft_statistics(core, &s);
+    return s;
+}
+
+static void test_a_race_names_both_threads_and_both_sites(void)
+{
+    ft_thread *a = ft_fork(first, 7), *b = ft_fork(first, 8);
+    ft_write(a, X, 4, 100);
+    ft_read(b, X, 4, 200);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    const ft_race *r = &host.races[0];
+    TEST_ASSERT_EQUAL_HEX64(X, r->addr);
+    TEST_ASSERT_EQUAL_UINT(4, r->size);
+    TEST_ASSERT_EQUAL_UINT(2, r->now.thread);
+    TEST_ASSERT_EQUAL_UINT(200, r->now.site);
+    TEST_ASSERT_FALSE(r->now.is_write);
+    TEST_ASSERT_EQUAL_UINT(1, r->before.thread);
+    TEST_ASSERT_EQUAL_UINT(100, r->before.site);
+    TEST_ASSERT_TRUE(r->before.is_write);
+    ft_thread_info info;
+    TEST_ASSERT_TRUE(ft_describe_thread(core, 2, &info));
+    TEST_ASSERT_EQUAL_UINT(0, info.creator);
+    TEST_ASSERT_EQUAL_UINT(8, info.site);
+    TEST_ASSERT_FALSE(ft_describe_thread(core, 3, &info));
+}
+
+static void test_two_bytes_of_one_word_do_not_race(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    ft_write(a, X, 1, 1);
+    ft_write(b, X + 1, 1, 2);
+    ft_write(a, X + 2, 2, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_read(b, X + 1, 2, 4);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    TEST_ASSERT_EQUAL_HEX64(X + 2, host.races[0].addr);
+    TEST_ASSERT_EQUAL_UINT(3, host.races[0].before.site);
+}
+
+static void test_a_write_after_many_reads_names_the_reader_that_is_not_ordered(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0), *c = ft_fork(first, 0);
+    ft_read(a, X, 4, 11);
+    ft_read(b, X, 4, 12);
+    ft_release(a, LOCK);
+    ft_acquire(c, LOCK);
+    ft_write(c, X, 4, 13);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    TEST_ASSERT_EQUAL_UINT(b->number, host.races[0].before.thread);
+    TEST_ASSERT_EQUAL_UINT(12, host.races[0].before.site);
+}
+
+static void test_free_counts_as_a_write_and_new_memory_has_no_past(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    ft_allocated(a, X, 10, 1);
+    ft_write(a, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT64(10, ft_block_size(core, X));
+    ft_freed(b, X, 3);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    TEST_ASSERT_EQUAL_UINT(3, host.races[0].now.site);
+    TEST_ASSERT_EQUAL_UINT64(0, ft_block_size(core, X));
+    ft_read(a, X + 9, 1, 4); /* after the free */
+    TEST_ASSERT_EQUAL_UINT(2, host.race_count);
+    ft_allocated(b, X, 10, 5);
+    ft_write(b, X, 10, 6);
+    TEST_ASSERT_EQUAL_UINT(2, host.race_count);
+    ft_freed(b, X + 1, 7); /* not the start of a block */
+    ft_block block;
+    TEST_ASSERT_TRUE(ft_block_covering(core, X + 9, &block));
+    TEST_ASSERT_EQUAL_UINT(5, block.site);
+    TEST_ASSERT_FALSE(ft_block_covering(core, X + 10, &block));
+}
+
+static void test_clearing_a_large_range_gives_its_pages_back_and_keeps_the_rest(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    const uint64_t size = 1 << 20;
+    ft_write(a, X, size, 1);
+    ft_clear(a, X + 2, size - 4);
+    ft_write(b, X + 2, size - 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_write(b, X + 1, 1, 3);
+    ft_write(b, X + size - 2, 1, 3);
+    TEST_ASSERT_EQUAL_UINT(2, host.race_count);
+}
+
+static void test_checks_rest_while_there_is_one_thread(void)
+{
+    TEST_ASSERT_EQUAL_UINT(0, core->concurrent);
+    ft_thread *a = ft_fork(first, 0);
+    TEST_ASSERT_EQUAL_UINT(1, core->concurrent);
+    ft_write(a, X, 4, 1);
+    ft_end(a);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, core->concurrent, "it has ended but is not ordered");
+    ft_join(first, a);
+    TEST_ASSERT_EQUAL_UINT(0, core->concurrent);
+    ft_write(first, X, 4, 2);
+    ft_thread *b = ft_fork(first, 0);
+    ft_write(b, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_a_detached_thread_is_never_ordered(void)
+{
+    ft_thread *a = ft_fork(first, 0);
+    ft_write(a, X, 4, 1);
+    ft_end(a);
+    ft_write(first, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+}
+
+static void test_any_number_of_threads_one_after_another_needs_no_more_slots(void)
+{
+    for (int i = 0; i < 5000; i++) {
+        ft_thread *a = ft_fork(first, 0);
+        ft_write(a, X, 4, 1);
+        ft_end(a);
+        ft_join(first, a);
+    }
+    TEST_ASSERT_EQUAL_UINT64(0, stats().threads_unchecked);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_a_thread_without_a_slot_is_counted_and_still_orders_others(void)
+{
+    ft_thread *all[FT_SLOTS + 10];
+    for (int i = 0; i < FT_SLOTS + 10; i++)
+        all[i] = ft_fork(first, 0);
+    TEST_ASSERT_EQUAL_UINT64(11, stats().threads_unchecked); /* the first thread has a slot too */
+    ft_thread *without = all[FT_SLOTS + 9];
+    TEST_ASSERT_EQUAL_UINT(0, without->epoch);
+    ft_write(all[0], X, 4, 1);
+    ft_release(all[0], LOCK);
+    ft_acquire(without, LOCK);
+    ft_write(without, X, 4, 2);
+    ft_release(without, LOCK + 8);
+    ft_acquire(all[1], LOCK + 8);
+    ft_write(all[1], X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_a_clock_that_runs_out_goes_on_in_another_slot(void)
+{
+    ft_limit_clock(core, 10);
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    for (int i = 0; i < 100; i++) {
+        ft_write(a, X + i * 4, 4, 1);
+        ft_release(a, LOCK);
+    }
+    TEST_ASSERT_TRUE(stats().slots_changed >= 10);
+    for (int i = 0; i < 100; i++)
+        ft_write(a, X + i * 4, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_write(b, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    TEST_ASSERT_EQUAL_UINT(a->number, host.races[0].before.thread);
+    ft_acquire(b, LOCK);
+    ft_write(b, X + 99 * 4, 4, 4);
+    TEST_ASSERT_EQUAL_UINT(2, host.race_count); /* a's second round was not released */
+}
+
+static void test_a_forked_process_takes_everything_as_ordered(void)
+{
+    ft_thread *a = ft_fork(first, 0);
+    ft_write(a, X, 4, 1);
+    ft_forked_process(first);
+    TEST_ASSERT_EQUAL_UINT(0, core->concurrent);
+    ft_write(first, X, 4, 2);
+    ft_thread *b = ft_fork(first, 0);
+    ft_write(b, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_a_write_lock_taken_before_the_first_fork_still_orders(void)
+{
+    ft_lock_write(first, LOCK);
+    ft_thread *a = ft_fork(first, 0);
+    ft_write(first, X, 4, 1);
+    ft_unlock(first, LOCK);
+    ft_lock_read(a, LOCK);
+    ft_read(a, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_without_memory_facts_are_dropped_and_counted(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    host.reservation_limit = host.reservations;
+    ft_write(a, X, 4, 1);
+    ft_write(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    TEST_ASSERT_TRUE(stats().dropped >= 2);
+    host.reservation_limit = 0;
+    ft_write(a, X, 4, 1);
+    ft_write(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    host.reservation_limit = host.reservations;
+    ft_read(a, X + 8, 4, 3);
+    ft_read(b, X + 8, 4, 4); /* no vector */
+    ft_write(a, X + 17, 1, 5);
+    ft_write(b, X + 17, 1, 6); /* no split */
+    TEST_ASSERT_TRUE(stats().dropped >= 4);
+}
+
+static void test_a_pair_of_sites_is_new_once(void)
+{
+    TEST_ASSERT_TRUE(ft_report_first(core, 1, 2));
+    TEST_ASSERT_FALSE(ft_report_first(core, 2, 1));
+    TEST_ASSERT_TRUE(ft_report_first(core, 1, 1));
+    TEST_ASSERT_TRUE(ft_report_first(core, 0, 0));
+    TEST_ASSERT_FALSE(ft_report_first(core, 0, 0));
+}
+
+int main(void)
+{
+    UNITY_BEGIN();
+    RUN_TEST(test_a_race_names_both_threads_and_both_sites);
+    RUN_TEST(test_two_bytes_of_one_word_do_not_race);
+    RUN_TEST(test_a_write_after_many_reads_names_the_reader_that_is_not_ordered);
+    RUN_TEST(test_free_counts_as_a_write_and_new_memory_has_no_past);
+    RUN_TEST(test_clearing_a_large_range_gives_its_pages_back_and_keeps_the_rest);
+    RUN_TEST(test_checks_rest_while_there_is_one_thread);
+    RUN_TEST(test_a_detached_thread_is_never_ordered);
+    RUN_TEST(test_any_number_of_threads_one_after_another_needs_no_more_slots);
+    RUN_TEST(test_a_thread_without_a_slot_is_counted_and_still_orders_others);
+    RUN_TEST(test_a_clock_that_runs_out_goes_on_in_another_slot);
+    RUN_TEST(test_a_forked_process_takes_everything_as_ordered);
+    RUN_TEST(test_a_write_lock_taken_before_the_first_fork_still_orders);
+    RUN_TEST(test_without_memory_facts_are_dropped_and_counted);
+    RUN_TEST(test_a_pair_of_sites_is_new_once);
+    return UNITY_END();
+}
