@@ -50,11 +50,11 @@ typedef struct { /* a repeated string instruction, between its two halves */
 } client_rep;
 
 typedef struct client_thread {
-    ft_thread *ft;
+    ft_thread *ft;   /* NULL: the core has no memory for it; nothing it does is checked */
     uint64_t handle; /* what the program calls the thread: its thread pointer, which is its pthread_t */
     ft_site create_site; /* of the pthread_create that is running */
-    ft_thread *child; uint64_t child_handle; /* of the clone that is running */
-    uint64_t mapping, mapping_size; /* of the mmap, munmap or mremap that is running */
+    ft_thread *child; /* of the clone that is running */
+    uint64_t mapping_size; /* of the mmap or mremap that is running */
     uint64_t atomic;  /* address of the atomic access that is running */
     client_rep rep[CLIENT_REP_ACTIONS];
     sync_call *once[CLIENT_ONCE_DEPTH]; /* the pthread_once calls that are running, outermost first */

@@ -17,24 +17,25 @@
 
 #include "drreg.h"
 #include "drutil.h"
+#include "drwrap.h"
 
 #include <string.h>
 
 /* --- called from the code cache --------------------------------------------------------------------------------------- */
 
+static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size, ft_site site)
+{
+    if (t->ft) (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
+}
+
 static void on_read(uint64_t addr, ft_site site, uint size)
 {
-    ft_read(client_thread_of(dr_get_current_drcontext())->ft, addr, size, site);
+    check(client_thread_of(dr_get_current_drcontext()), false, addr, size, site);
 }
 
 static void on_write(uint64_t addr, ft_site site, uint size)
 {
-    ft_write(client_thread_of(dr_get_current_drcontext())->ft, addr, size, site);
-}
-
-static void check(client_thread *t, const plan_action *a, uint64_t addr, uint64_t size, ft_site site)
-{
-    (a->flags & PLAN_WRITE ? ft_write : ft_read)(t->ft, addr, size, site);
+    check(client_thread_of(dr_get_current_drcontext()), true, addr, size, site);
 }
 
 static dr_mcontext_t program_registers(void *drcontext)
@@ -54,11 +55,11 @@ static void on_check(const client_module *module, const plan_action *a, ft_site 
     uint64_t addr = expr_address(a, module, &mc);
     uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
     if (elements == 1 || a->stride == (int64_t)a->size) {
-        check(t, a, addr, elements * a->size, site);
+        check(t, a->flags & PLAN_WRITE, addr, elements * a->size, site);
         return;
     }
     for (uint64_t i = 0; i < elements; i++)
-        check(t, a, addr + i * (uint64_t)(int64_t)a->stride, a->size, site);
+        check(t, a->flags & PLAN_WRITE, addr + i * (uint64_t)(int64_t)a->stride, a->size, site);
 }
 
 static void on_rep_before(const client_module *module, const plan_action *a, uint number)
@@ -81,7 +82,7 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number)
     uint64_t done = rep->count - expr_value(a->counter, &mc);
     if (!done) return;
     uint64_t first = rep->down ? rep->addr - (done - 1) * a->size : rep->addr;
-    check(t, a, first, done * a->size, site);
+    check(t, a->flags & PLAN_WRITE, first, done * a->size, site);
 }
 
 static void on_atomic_before(const client_module *module, const plan_action *a)
@@ -90,13 +91,13 @@ static void on_atomic_before(const client_module *module, const plan_action *a)
     client_thread *t = client_thread_of(drcontext);
     dr_mcontext_t mc = program_registers(drcontext);
     t->atomic = expr_address(a, module, &mc);
-    if (a->flags & PLAN_RELEASE) ft_release(t->ft, t->atomic);
+    if (t->ft && a->flags & PLAN_RELEASE) ft_release(t->ft, t->atomic);
 }
 
 static void on_atomic_after(void)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
-    ft_acquire(t->ft, t->atomic);
+    if (t->ft) ft_acquire(t->ft, t->atomic);
 }
 
 /* --- inserted code ------------------------------------------------------------------------------------------------------ */
@@ -271,7 +272,10 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
 
 bool insert_init(void)
 {
-    return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, NULL);
+    /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
+     * and the result is still in its register. */
+    drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
+    return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void insert_exit(void)

@@ -85,19 +85,19 @@ static uint32_t access_size(const ft_side *side, uint32_t raced)
     return raced;
 }
 
-/* A call site can only be where memory was freed: accesses of the program's own have sites of their own. */
-static bool is_free(ft_site number)
+/* A call instruction itself only reads: a write at its site is the free that it calls. */
+static bool is_free(const ft_side *side)
 {
     client_module *m;
-    const plan_site *s = module_site(number, &m);
-    return s && s->flags & PLAN_CALL && !s->action_count;
+    const plan_site *s = module_site(side->site, &m);
+    return s && s->flags & PLAN_CALL && side->is_write;
 }
 
 static void add_side(buffer *b, const ft_race *race, const ft_side *side, const char *read, const char *write,
                      const char *freed)
 {
     char name[32];
-    add(b, "  %s of size %u at 0x%llx by %s:\n", is_free(side->site) ? freed : side->is_write ? write : read,
+    add(b, "  %s of size %u at 0x%llx by %s:\n", is_free(side) ? freed : side->is_write ? write : read,
         access_size(side, race->size), (unsigned long long)race->addr, thread_name(side->thread, name));
     add_frames(b, side->site);
 }
@@ -137,8 +137,10 @@ static void add_summary(buffer *b, ft_site number)
     if (s && s->source) {
         const plan_source *source = &m->plan->sources[s->source - 1];
         const char *function = plan_string(m->plan, source->function), *file = plan_string(m->plan, source->file);
-        if (*file && source->line) add(b, "%s:%u in ", base_name(file), source->line);
-        else add(b, "(%s+0x%llx) in ", m->name, (unsigned long long)s->addr);
+        if (*file && source->line)
+            add(b, "%s:%u in ", base_name(file), source->line);
+        else
+            add(b, "(%s+0x%llx) in ", m->name, (unsigned long long)s->addr);
         add(b, "%s\n", *function ? function : "<unknown>");
     } else if (s) {
         add(b, "(%s+0x%llx)\n", m->name, (unsigned long long)s->addr);
@@ -172,12 +174,15 @@ void report_summary(void)
 {
     ft_stats s;
     ft_statistics(client.core, &s);
-    if (s.threads_unchecked) client_say("%llu threads ran unchecked: too many at once", (unsigned long long)s.threads_unchecked);
+    if (s.threads_unchecked)
+        client_say("%llu threads ran unchecked: too many at once", (unsigned long long)s.threads_unchecked);
     if (s.dropped) client_say("memory ran out: races may have been missed");
-    if (client.reported) client_say("reported %llu races", (unsigned long long)client.reported);
+    if (client.reported)
+        client_say("reported %llu %s", (unsigned long long)client.reported, client.reported == 1 ? "race" : "races");
     if (!client.stats) return;
-    client_say("%llu sites planned, %llu instrumented (counting copies), %llu refused", (unsigned long long)client.sites_planned,
-               (unsigned long long)client.sites_instrumented, (unsigned long long)client.sites_refused);
+    client_say("%llu sites planned, %llu instrumented (counting copies), %llu refused",
+               (unsigned long long)client.sites_planned, (unsigned long long)client.sites_instrumented,
+               (unsigned long long)client.sites_refused);
     client_say("%llu threads, %llu synchronisation objects, %llu split cells, %llu read vectors, %llu slot changes",
                (unsigned long long)s.threads, (unsigned long long)s.objects, (unsigned long long)s.splits,
                (unsigned long long)s.vectors, (unsigned long long)s.slots_changed);

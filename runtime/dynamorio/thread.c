@@ -41,7 +41,7 @@ static ft_thread *name_find(uint64_t handle, bool waiting)
     for (thread_name *n = names.first; n && !found; n = n->next)
         if (n->handle == handle && (!waiting || n->waits)) {
             found = n->ft;
-            n->waits = false;
+            if (waiting) n->waits = false;
         }
     dr_mutex_unlock(names.lock);
     return found;
@@ -75,18 +75,13 @@ const sync_engine thread_engine = {NULL, thread_of, name_remove, read_word};
 
 /* --- birth and death ------------------------------------------------------------------------------------------------------ */
 
-/* For threads that the core has no memory for: their accesses are not checked. */
-static ft_thread *nobody(void)
-{
-    static ft_thread none;
-    none.core = client.core;
-    return &none;
-}
-
+/* What inlined code sees. A thread that the core has no memory for looks like one without a slot. */
 static void set_raw_thread(ft_thread *ft)
 {
+    static ft_thread nobody;
+    nobody.core = client.core;
     byte *base = dr_get_dr_segment_base(client.raw_segment);
-    *(ft_thread **)(void *)(base + client.raw_offset) = ft;
+    *(ft_thread **)(void *)(base + client.raw_offset) = ft ? ft : &nobody;
 }
 
 static void event_thread_init(void *drcontext)
@@ -94,10 +89,8 @@ static void event_thread_init(void *drcontext)
     static bool started; /* the first thread starts before any other exists */
     client_thread *t = dr_thread_alloc(drcontext, sizeof *t);
     memset(t, 0, sizeof *t);
-    t->handle = expr_segment_base(DR_SEG_FS);
+    t->handle = expr_segment_base(DR_SEG_FS); /* the first thread has none yet; see before_clone */
     t->ft = started ? name_find(t->handle, true) : ft_first_thread(client.core);
-    if (!started && t->ft) name_add(t->handle, t->ft, false);
-    if (!t->ft) t->ft = nobody();
     started = true;
     drmgr_set_tls_field(drcontext, client.tls_field, t);
     set_raw_thread(t->ft);
@@ -106,15 +99,15 @@ static void event_thread_init(void *drcontext)
 static void event_thread_exit(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
-    if (t->ft != nobody()) ft_end(t->ft);
-    set_raw_thread(nobody());
+    set_raw_thread(NULL);
+    if (t->ft) ft_end(t->ft);
     dr_thread_free(drcontext, t, sizeof *t);
 }
 
 void thread_forked_process(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
-    if (t->ft != nobody()) ft_forked_process(t->ft);
+    if (t->ft) ft_forked_process(t->ft);
 }
 
 /* --- system calls ----------------------------------------------------------------------------------------------------------- */
@@ -147,12 +140,15 @@ static void before_clone(void *drcontext, client_thread *t, int number)
 {
     clone_request request;
     t->child = NULL;
-    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD) || t->ft == nobody()) return;
-    t->child_handle = request.flags & CLONE_SETTLS ? request.tls : t->handle;
+    if (!t->handle) {
+        t->handle = expr_segment_base(DR_SEG_FS);
+        name_add(t->handle, t->ft, false);
+    }
+    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD) ) return;
     t->child = ft_fork(t->ft, t->create_site);
     if (!t->child) return;
     if (request.flags & CLONE_SETTLS) clear_stack(t, request.tls);
-    name_add(t->child_handle, t->child, true);
+    name_add(request.flags & CLONE_SETTLS ? request.tls : t->handle, t->child, true);
 }
 
 static void after_clone(client_thread *t, bool succeeded)
@@ -180,6 +176,7 @@ static bool event_filter_syscall(void *drcontext, int number)
 static bool event_before_syscall(void *drcontext, int number)
 {
     client_thread *t = client_thread_of(drcontext);
+    if (!t->ft && number != SYS_exit_group) return true;
     switch (number) {
     case SYS_clone:
     case SYS_clone3: before_clone(drcontext, t, number); break;
@@ -201,7 +198,7 @@ static void event_after_syscall(void *drcontext, int number)
 {
     client_thread *t = client_thread_of(drcontext);
     dr_syscall_result_info_t info = {.size = sizeof info};
-    if (!dr_syscall_get_result_ex(drcontext, &info)) return;
+    if (!t->ft || !dr_syscall_get_result_ex(drcontext, &info)) return;
     switch (number) {
     case SYS_clone:
     case SYS_clone3: after_clone(t, info.succeeded); break;

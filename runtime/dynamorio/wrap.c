@@ -9,7 +9,7 @@
 static void after_once(void *wrapcxt, void *user_data)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
-    if (wrapcxt && t->once_depth && t->once_depth <= CLIENT_ONCE_DEPTH)
+    if (wrapcxt && t->ft && t->once_depth && t->once_depth <= CLIENT_ONCE_DEPTH)
         sync_once_ran(t->ft, t->once[t->once_depth - 1]);
 }
 
@@ -35,7 +35,7 @@ static void before_call(void *wrapcxt, void **user_data)
     if (sync_wants_site(call->row)) call->site = module_call_site(drwrap_get_retaddr(wrapcxt));
     if (call->row->meaning == SYNC_CREATE) t->create_site = call->site;
     if (call->row->meaning == SYNC_ONCE) begin_once(t, call);
-    sync_before(&thread_engine, t->ft, call);
+    if (t->ft) sync_before(&thread_engine, t->ft, call);
     *user_data = call;
 }
 
@@ -46,7 +46,7 @@ static void after_call(void *wrapcxt, void *user_data)
     client_thread *t = client_thread_of(drcontext);
     sync_call *call = user_data;
     if (call->row->meaning == SYNC_ONCE) t->once_depth--;
-    if (wrapcxt) sync_after(&thread_engine, t->ft, call, (uint64_t)drwrap_get_retval(wrapcxt));
+    if (wrapcxt && t->ft) sync_after(&thread_engine, t->ft, call, (uint64_t)drwrap_get_retval(wrapcxt));
     dr_thread_free(drcontext, call, sizeof *call);
 }
 

@@ -172,6 +172,7 @@ typedef struct {
     int16_t cfa_reg; /* DWARF register, or -1: an expression */
     int32_t cfa_off; /* CFA = cfa_reg + cfa_off */
     int32_t saved[IMAGE_UNWIND_REGS]; /* CFA-relative place of the caller's value */
+    uint32_t args_size; /* bytes of pushed arguments that the unwinder takes off the stack before a landing pad */
 } image_unwind_row;
 
 /* The rows of an FDE; free() the result. Returns their number, 0 when they cannot be read. */

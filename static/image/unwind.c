@@ -125,8 +125,10 @@ static bool step(machine *m, cursor *c)
             return false;
         }
         uint64_t addr = m->now.addr;
+        uint32_t args_size = m->now.args_size; /* not part of what is remembered */
         m->now = m->remembered.data[--m->remembered.len];
         m->now.addr = addr;
+        m->now.args_size = args_size;
         return true;
     }
     case CFA_DEF:
@@ -144,7 +146,11 @@ static bool step(machine *m, cursor *c)
         set_cfa(m, -1, 0);
         cursor_skip(c, cursor_uleb(c));
         return true;
-    case CFA_ARGS_SIZE: cursor_uleb(c); return true;
+    case CFA_ARGS_SIZE: {
+        uint64_t size = cursor_uleb(c);
+        m->now.args_size = size < INT32_MAX ? (uint32_t)size : 0;
+        return true;
+    }
     default: m->failed = true; return false;
     }
 }

@@ -510,16 +510,17 @@ static void search(finder *f, bool pointers)
     pieces known = {0};
     explained(f, &known);
     uint32_t k = 0;
+    uint64_t done = 0; /* what is before it is explained or has been searched */
     for (uint32_t i = 0; i < f->space->region_count; i++) {
         const flow_region *r = &f->space->regions[i];
-        uint64_t at = r->addr, end = r->addr + r->size;
-        while (at < end) {
-            for (; k < known.len && known.data[k].start <= at; k++)
-                if (known.data[k].end > at) at = known.data[k].end;
+        uint64_t end = r->addr + r->size;
+        if (done < r->addr) done = r->addr;
+        while (done < end) {
+            for (; k < known.len && known.data[k].start <= done; k++)
+                if (known.data[k].end > done) done = known.data[k].end;
             uint64_t stop = k < known.len && known.data[k].start < end ? known.data[k].start : end;
-            if (at < stop) search_gap(f, r, at, stop, pointers);
-            at = stop > at ? stop : at;
-            if (stop == end) break;
+            if (done < stop) search_gap(f, r, done, stop, pointers);
+            if (done < stop) done = stop;
         }
     }
     vec_free(&known);

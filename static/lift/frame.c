@@ -29,11 +29,15 @@ typedef struct {
 typedef struct {
     raw_func *raw;
     const ir_func *ir;
+    image_unwind_row *rows; /* of the function's FDE, read when first needed */
+    uint32_t row_count;
+    bool rows_read;
     uint32_t realign;    /* the instruction that realigns the stack pointer, 0: none */
     bool lost;           /* paths with different stack pointers meet */
     VEC(int32_t) escapes;
     VEC(span) killed;
     VEC(place) direct;
+    VEC(place) overwritten; /* at: slot number; access: the call */
 } frame;
 
 /* --- the stack pointer --------------------------------------------------------------------------------------------- */
@@ -83,7 +87,30 @@ static void run_block(frame *f, uint32_t block, int32_t *regs)
     }
 }
 
-static bool merge_into(frame *f, int32_t *into, const int32_t *from)
+static void read_rows(frame *f)
+{
+    if (f->rows_read) return;
+    f->rows_read = true;
+    const image_fde *fde = image_fde_at(f->raw->img, f->raw->func->entry);
+    if (fde && fde->start == f->raw->func->entry) f->row_count = image_unwind_rows(f->raw->img, fde, &f->rows);
+}
+
+/* The registers with which an edge is taken: on the way to a landing pad the unwinder pops pushed arguments. */
+static void pass_edge(frame *f, const lift_edge *edge, int32_t *regs)
+{
+    if (edge->kind != EDGE_PAD || !frame_is(regs[IR_RSP])) return;
+    const lift_block *block = &f->raw->func->blocks[edge->from];
+    uint64_t call = f->raw->func->insns[block->first_insn + block->insn_count - 1].addr;
+    read_rows(f);
+    uint32_t size = 0;
+    for (uint32_t i = 0; i < f->row_count && f->rows[i].addr <= call; i++)
+        size = f->rows[i].args_size;
+    regs[IR_RSP] = frame_add(regs[IR_RSP], size);
+}
+
+/* `pad`: a landing pad. gcc does not always keep the argument size right where a frame pointer makes it needless: then
+ * the stack pointer is simply not known there, but no slot is reached through it. */
+static bool merge_into(frame *f, int32_t *into, const int32_t *from, bool pad)
 {
     bool changed = false;
     for (unsigned r = 0; r < REGS; r++) {
@@ -92,7 +119,8 @@ static bool merge_into(frame *f, int32_t *into, const int32_t *from)
             into[r] = from[r];
         else if (was != from[r] && was != FRAME_OTHER) {
             into[r] = FRAME_OTHER;
-            if (r == IR_RSP && from[r] != FRAME_OTHER) f->lost = true;
+            bool framed = pad && frame_is(from[IR_RBP]);
+            if (r == IR_RSP && from[r] != FRAME_OTHER && !framed) f->lost = true;
         }
         changed |= into[r] != was;
     }
@@ -127,8 +155,10 @@ static void solve(frame *f)
             run_block(f, b, regs);
             const lift_block *block = &func->blocks[b];
             for (uint32_t e = 0; e < block->succ_count; e++) {
-                uint32_t to = func->edges[block->first_succ + e].to;
-                if (merge_into(f, raw->frame_in + (size_t)to * REGS, regs)) {
+                const lift_edge *edge = &func->edges[block->first_succ + e];
+                uint32_t to = edge->to;
+                pass_edge(f, edge, regs); /* landing pads come last */
+                if (merge_into(f, raw->frame_in + (size_t)to * REGS, regs, edge->kind == EDGE_PAD)) {
                     dirty[to] = true;
                     again |= f->ir->blocks[to].rpo <= n;
                 }
@@ -289,20 +319,41 @@ static int64_t from_cfa(int64_t offset)
     return offset + 8;
 }
 
+/* A pointer past the end comes back into an array (`p = buffer + sizeof buffer; *--p = 0`). Of anything else nobody takes
+ * the end without the start, so the address is that of the variable which starts there. */
+static bool ends_in_array(const image_type *type, unsigned depth)
+{
+    if (!type || depth > 8) return true;
+    if (type->kind != IMAGE_TYPE_STRUCT && type->kind != IMAGE_TYPE_UNION)
+        return type->kind == IMAGE_TYPE_ARRAY || type->kind == IMAGE_TYPE_OTHER;
+    for (uint32_t i = 0; i < type->member_count; i++)
+        if (ends_in_array(type->members[i].type, depth + 1)) return true;
+    return false;
+}
+
+static bool frame_variable(const image_variable *var, int64_t *start, int64_t *end)
+{
+    if (var->place != IMAGE_PLACE_FRAME) return false;
+    int64_t size = var->type && var->type->size ? (int64_t)var->type->size : 1;
+    *start = from_cfa(var->offset);
+    *end = *start + size;
+    return size > 0 && size <= FRAME_LIMIT && *start >= -FRAME_LIMIT && *start <= FRAME_LIMIT;
+}
+
 static void kill_variables(frame *f, const image_function *debug)
 {
     for (uint32_t i = 0; i < f->escapes.len; i++) {
-        int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0;
+        int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0, start, end;
         bool inside = false;
         for (uint32_t k = 0; k < debug->variable_count; k++) {
-            const image_variable *var = &debug->variables[k];
-            if (var->place != IMAGE_PLACE_FRAME) continue;
-            int64_t start = from_cfa(var->offset);
-            int64_t size = var->type && var->type->size ? (int64_t)var->type->size : 1;
-            if (size > FRAME_LIMIT || start < -FRAME_LIMIT || start > FRAME_LIMIT) continue;
-            if (at >= start && at <= start + size) kill(f, (int32_t)start, (int32_t)(start + size));
-            inside |= at >= start && at < start + size;
+            if (!frame_variable(&debug->variables[k], &start, &end)) continue;
+            inside |= at >= start && at < end;
             if (start > at && start < above) above = start;
+        }
+        for (uint32_t k = 0; k < debug->variable_count; k++) {
+            const image_variable *var = &debug->variables[k];
+            if (!frame_variable(var, &start, &end) || at < start || at > end) continue;
+            if (at < end || !inside || ends_in_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
         }
         if (!inside) kill(f, (int32_t)at, (int32_t)above); /* an unnamed object, up to the next thing that is known */
     }
@@ -311,20 +362,17 @@ static void kill_variables(frame *f, const image_function *debug)
 /* Everything but the places of saved registers and the return address. */
 static void kill_all(frame *f)
 {
-    const image_fde *fde = image_fde_at(f->raw->img, f->raw->func->entry);
-    image_unwind_row *rows = NULL;
-    uint32_t count = fde && fde->start == f->raw->func->entry ? image_unwind_rows(f->raw->img, fde, &rows) : 0;
+    read_rows(f);
     static const uint8_t kept[] = {3, 6, 12, 13, 14, 15}; /* rbx, rbp, r12 to r15 in DWARF */
     int32_t saved[8] = {0}; /* the return address at 0 */
     unsigned n = 1;
     for (unsigned k = 0; k < sizeof kept; k++)
-        for (uint32_t i = 0; i < count; i++) {
-            int32_t at = rows[i].saved[kept[k]];
+        for (uint32_t i = 0; i < f->row_count; i++) {
+            int32_t at = f->rows[i].saved[kept[k]];
             if (at == IMAGE_UNWIND_UNSAVED || at == IMAGE_UNWIND_COMPLEX || at > 0 || at < -4096) continue;
             saved[n++] = (int32_t)from_cfa(at);
             break;
         }
-    free(rows);
     for (unsigned i = 1; i < n; i++) /* sorted by place */
         for (unsigned k = i; k > 0 && saved[k] < saved[k - 1]; k--) {
             int32_t swap = saved[k];
@@ -444,48 +492,134 @@ static void promote_all(frame *f)
     }
 }
 
-/* The slots at the stack pointer of a call may be arguments: the call uses them. */
-static void add_stack_args(frame *f)
+/* First slot at or above an encoded place. Slots lie in the order of their encoded places. */
+static uint32_t slot_at(const raw_func *raw, int32_t at)
+{
+    uint32_t lo = 0, hi = raw->slots.len;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        const ir_slot *s = &raw->slots.data[mid];
+        if (s->offset + (s->base ? FRAME_REALIGNED : 0) < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The slots at the stack pointer of a call may be arguments: the call uses them. `at`: where arguments begin. */
+static void add_stack_args(raw_func *raw, uint32_t call, int32_t at)
+{
+    uint32_t first = slot_at(raw, at), count = 0;
+    while (first + count < raw->slots.len && count < MAX_STACK_ARGS) {
+        const ir_slot *s = &raw->slots.data[first + count];
+        if (s->offset + (s->base ? FRAME_REALIGNED : 0) != at + 8 * (int32_t)count) break;
+        count++;
+    }
+    if (!count) return;
+    uint32_t start = raw->args.len, old = raw->code.data[call].a;
+    vec_reserve(&raw->args, start + IR_CALL_ARGS + count);
+    for (uint32_t k = 0; k < IR_CALL_ARGS; k++)
+        vec_push(&raw->args, raw->args.data[old + k]);
+    for (uint32_t k = 0; k < count; k++)
+        vec_push(&raw->args, RAW_VAR | (IR_SLOT + first + k));
+    raw->code.data[call].a = start;
+    raw->code.data[call].b = IR_CALL_ARGS + count;
+}
+
+/* Slots below the stack pointer do not survive a call. Only those that are read somewhere matter. */
+static void find_overwritten(frame *f, const bool *read, uint32_t call, int32_t rsp)
+{
+    const raw_func *raw = f->raw;
+    uint32_t end = slot_at(raw, rsp);
+    for (uint32_t s = rsp > FRAME_LIMIT ? slot_at(raw, FRAME_LIMIT) : 0; s < end; s++)
+        if (read[s]) vec_push(&f->overwritten, (place){(int32_t)s, call});
+}
+
+static void look_at_calls(frame *f, const bool *read)
+{
+    raw_func *raw = f->raw;
+    for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
+        uint32_t b = f->ir->rpo[n];
+        int32_t rsp = raw->frame_in[(size_t)b * REGS + IR_RSP];
+        for (uint32_t i = raw->first[b]; i < raw->first[b + 1]; i++) {
+            uint8_t op = raw->code.data[i].op;
+            if (op == IR_CALL && frame_is(rsp)) {
+                add_stack_args(raw, i, rsp);
+                find_overwritten(f, read, i, rsp);
+            } else if (op == IR_TAIL && frame_is(rsp)) {
+                add_stack_args(raw, i, rsp + 8);
+            }
+            if (raw->code.data[i].var == IR_RSP) rsp = raw->frame[i];
+        }
+    }
+}
+
+static ir_value moved(const uint32_t *number, ir_value v)
+{
+    return v & RAW_VAR ? v : number[v];
+}
+
+static int by_access(const void *x, const void *y)
+{
+    const place *a = x, *b = y;
+    if (a->access != b->access) return a->access < b->access ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+/* Puts an IR_CLOBBER behind each call for each slot that it overwrites; everything behind moves. */
+static void insert_overwritten(frame *f)
+{
+    raw_func *raw = f->raw;
+    uint32_t len = raw->code.len, added = f->overwritten.len, next = 0, n = 0, block = 0;
+    ir_insn *code = base_alloc((size_t)(len + added) * sizeof *code);
+    int32_t *places = base_alloc((size_t)(len + added) * sizeof *places);
+    uint32_t *number = base_alloc((size_t)len * sizeof *number);
+    qsort(f->overwritten.data, added, sizeof *f->overwritten.data, by_access);
+    for (uint32_t i = 0; i < len; i++) {
+        for (; block <= raw->func->block_count && raw->first[block] == i; block++)
+            raw->first[block] = n;
+        number[i] = n;
+        places[n] = raw->frame[i];
+        code[n++] = raw->code.data[i];
+        for (; next < added && f->overwritten.data[next].access == i; next++) {
+            places[n] = FRAME_OTHER;
+            code[n++] = (ir_insn){.op = IR_CLOBBER, .width = 8, .insn = raw->code.data[i].insn, .a = i,
+                                  .var = (uint16_t)(IR_SLOT + f->overwritten.data[next].at)};
+        }
+    }
+    for (; block <= raw->func->block_count; block++)
+        raw->first[block] = n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!raw_has_args(code[i].op)) {
+            code[i].a = moved(number, code[i].a);
+            code[i].b = moved(number, code[i].b);
+        }
+        code[i].c = moved(number, code[i].c);
+    }
+    for (uint32_t i = 0; i < raw->args.len; i++)
+        raw->args.data[i] = moved(number, raw->args.data[i]);
+    free(number);
+    free(raw->code.data);
+    free(raw->frame);
+    raw->code.data = code;
+    raw->code.len = n, raw->code.cap = len + added;
+    raw->frame = places;
+}
+
+static void mind_calls(frame *f)
 {
     raw_func *raw = f->raw;
     if (!raw->slots.len) return;
-    for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
-        uint32_t b = f->ir->rpo[n];
-        int32_t regs[REGS];
-        memcpy(regs, raw->frame_in + (size_t)b * REGS, sizeof regs);
-        for (uint32_t i = raw->first[b]; i < raw->first[b + 1]; i++) {
-            ir_insn *insn = &raw->code.data[i];
-            if ((insn->op == IR_CALL || insn->op == IR_TAIL) && frame_is(regs[IR_RSP])) {
-                int32_t at = regs[IR_RSP] + (insn->op == IR_TAIL ? 8 : 0);
-                bool realigned = at > FRAME_LIMIT;
-                if (realigned) at -= FRAME_REALIGNED;
-                /* slots lie in the order of their encoded places: base 0 first */
-                uint32_t lo = 0, hi = raw->slots.len;
-                while (lo < hi) {
-                    uint32_t mid = (lo + hi) / 2;
-                    const ir_slot *s = &raw->slots.data[mid];
-                    if (s->base < realigned || (s->base == realigned && s->offset < at)) lo = mid + 1;
-                    else hi = mid;
-                }
-                uint32_t count = 0;
-                while (lo + count < raw->slots.len && count < MAX_STACK_ARGS) {
-                    const ir_slot *s = &raw->slots.data[lo + count];
-                    if (s->base != realigned || s->offset != at + 8 * (int32_t)count) break;
-                    count++;
-                }
-                if (count) {
-                    uint32_t start = raw->args.len;
-                    vec_reserve(&raw->args, start + IR_CALL_ARGS + count);
-                    for (uint32_t k = 0; k < IR_CALL_ARGS; k++)
-                        vec_push(&raw->args, raw->args.data[insn->a + k]);
-                    for (uint32_t k = 0; k < count; k++)
-                        vec_push(&raw->args, RAW_VAR | (IR_SLOT + lo + k));
-                    insn->a = start, insn->b = IR_CALL_ARGS + count;
-                }
-            }
-            if (insn->var < REGS) regs[insn->var] = raw->frame[i];
-        }
+    bool *read = base_alloc_zero(raw->slots.len, sizeof *read);
+    for (uint32_t i = 1; i < raw->code.len; i++) {
+        const ir_insn *insn = &raw->code.data[i];
+        if (!raw_has_args(insn->op) && (insn->a & RAW_VAR) && (insn->a & ~RAW_VAR) >= IR_SLOT)
+            read[(insn->a & ~RAW_VAR) - IR_SLOT] = true;
     }
+    look_at_calls(f, read);
+    if (f->overwritten.len) insert_overwritten(f);
+    free(read);
 }
 
 void raw_frame(raw_func *raw, const ir_func *ir)
@@ -498,9 +632,11 @@ void raw_frame(raw_func *raw, const ir_func *ir)
     if (!f.lost && !has_unknown_jump(raw->func) && !returns_twice(&f)) {
         kill_reachable(&f);
         promote_all(&f);
-        add_stack_args(&f);
+        mind_calls(&f);
     }
+    free(f.rows);
     vec_free(&f.escapes);
     vec_free(&f.killed);
     vec_free(&f.direct);
+    vec_free(&f.overwritten);
 }

@@ -6,15 +6,16 @@
  *
  * with constants for plus and table. A base that is not constant on the path itself (a register that was loaded before
  * a loop, a spilled one) is constant when all its definitions that reach the point are the same constant. From there on
- * the index is followed, until the conditions passed on the way bound it. A path on which no condition does leaves the
- * limit that the index has by its form (a byte, a mask): such a table is `weak`, it ends at the latest where another
- * object begins or an entry is no address in the function.
+ * the index is followed, until the conditions passed on the way bound it. When a path has none (compilers drop the
+ * comparison when they know that it holds), the table is `weak`: it ends where the form of the index says (a byte, a
+ * mask), where the next object begins that code refers to, or before the first entry that is no address of the function.
  *
  * All paths must have an answer, else the jump is unknown. */
 #include "static/lift/slice.h"
 
 enum {
     MAX_STATES = 400,        /* of one jump: blocks with different questions */
+    MAX_WEAK_STATES = 40,    /* when the form of the index gives a limit: a comparison would be near */
     MAX_TABLES = 16,         /* of one jump */
     MAX_ENTRIES = 1 << 14,   /* of a table */
     STEPS_PER_BLOCK = 1000,  /* instructions gone over, for all jumps of a function */
@@ -39,6 +40,7 @@ typedef struct {
     uint32_t insn; /* instructions of the block before this one are still to be gone over */
     bool indexed;  /* the form is known, state.x is the index */
     table_form form;
+    uint64_t limit; /* of the index, by the forms it has had on the way */
     slice_state state;
 } walk;
 
@@ -59,6 +61,7 @@ struct jump_memory {
     VEC(walk) visited; /* states at the beginning of blocks */
     VEC(uint64_t) keys; /* of the constant search at work */
     VEC(table_found) tables;
+    VEC(table_form) forms; /* that were met, bounded or not */
     constant_slot *constants;
     uint32_t constant_size, constant_used, generation;
     uint64_t steps; /* left */
@@ -84,6 +87,7 @@ void jump_memory_close(jump_memory *m)
     vec_free(&m->visited);
     vec_free(&m->keys);
     vec_free(&m->tables);
+    vec_free(&m->forms);
     free(m->constants);
     free(m);
 }
@@ -337,26 +341,27 @@ static bool add_table(jump_memory *m, table_found found)
     return true;
 }
 
-/* No condition will come any more. */
+/* No condition will come any more: a table of any size, up to what the form of the index allows. */
 static bool end_of_path(jump_memory *m, const walk *w)
 {
-    if (!w->indexed) return false;
-    uint64_t limit = slice_limit(&m->pool, w->state.x);
-    return limit / w->form.step < MAX_ENTRIES &&
-           add_table(m, (table_found){.form = w->form, .high = limit, .weak = true});
+    uint64_t most = (MAX_ENTRIES - 1) * w->form.step;
+    return w->indexed &&
+           add_table(m, (table_found){.form = w->form, .high = w->limit < most ? w->limit : most, .weak = true});
 }
 
 typedef enum { PATH_ON, PATH_DONE, PATH_FAILED } path_verdict;
 
 /* Has the path an answer here? */
-static path_verdict look(const flow_space *space, jump_memory *m, walk *w, jump_result *result, bool *seen_table)
+static path_verdict look(const flow_space *space, jump_memory *m, walk *w, jump_result *result)
 {
     slice_expr index = 0, leaf;
     if (!w->indexed) {
         switch (match(space->img, &m->pool, w->state.x, &w->form, &index, &leaf)) {
         case FORM_CONST: vec_push(&result->targets, m->pool.nodes[w->state.x].k); return PATH_DONE;
         case FORM_TABLE:
-            w->indexed = *seen_table = true;
+            vec_push(&m->forms, w->form);
+            w->indexed = true;
+            w->limit = UINT64_MAX;
             w->state.x = index;
             w->state.is_table = false;
             break;
@@ -364,13 +369,14 @@ static path_verdict look(const flow_space *space, jump_memory *m, walk *w, jump_
         }
     }
     const slice_node *n = &m->pool.nodes[w->state.x];
-    uint64_t low, high;
+    uint64_t low, high, limit = slice_limit(&m->pool, w->state.x);
+    if (limit < w->limit) w->limit = limit;
     if (n->op == X_CONST) low = high = n->k;
     if (n->op == X_CONST || slice_bound(&m->pool, &w->state, w->state.x, &low, &high)) {
         if ((high - low) / w->form.step >= MAX_ENTRIES) return PATH_ON;
         return add_table(m, (table_found){.form = w->form, .low = low, .high = high}) ? PATH_DONE : PATH_FAILED;
     }
-    if (n->any || !w->state.x) return end_of_path(m, w) ? PATH_DONE : PATH_FAILED;
+    if (n->any) return end_of_path(m, w) ? PATH_DONE : PATH_FAILED;
     return PATH_ON;
 }
 
@@ -398,10 +404,10 @@ static bool is_visited(const jump_memory *m, const walk *w)
 }
 
 /* Goes back along one path; its forks are pushed. False: it has no answer. */
-static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_result *result, bool *seen_table)
+static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_result *result)
 {
     for (;;) {
-        path_verdict verdict = look(space, m, &w, result, seen_table);
+        path_verdict verdict = look(space, m, &w, result);
         if (verdict != PATH_ON) return verdict == PATH_DONE;
         if (!m->steps) return false;
         const lift_block *block = &m->view->blocks[w.block];
@@ -420,7 +426,8 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
             if (!end_of_path(m, &w)) return false;
             if (!block->pred_count) return true;
         }
-        if (m->visited.len >= MAX_STATES) return end_of_path(m, &w);
+        if (m->visited.len >= (w.indexed && w.limit / w.form.step < MAX_ENTRIES ? MAX_WEAK_STATES : MAX_STATES))
+            return end_of_path(m, &w);
         vec_push(&m->visited, w);
         for (uint32_t p = 1; p < block->pred_count; p++)
             vec_push(&m->stack, walk_pred(m, &w, m->view->preds[block->first_pred + p]));
@@ -534,6 +541,7 @@ static void sort_targets(jump_result *result)
 static bool is_own_table(const flow_space *space, const lift_func *view, const lift_insn *jump, const table_form *form)
 {
     uint64_t target;
+    if (form->plus || form->bits < 64) return true;
     return read_entry(space, form, form->table, &target) && is_target(space, view, jump, target, true) &&
            target != view->entry;
 }
@@ -547,15 +555,16 @@ jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_m
     vec_clear(&m->stack);
     vec_clear(&m->visited);
     vec_clear(&m->tables);
+    vec_clear(&m->forms);
     slice_context c = context(space, m);
     walk first = {.block = block, .insn = at->insn_count - 1};
     first.state.x = slice_operand(&c, &view->insns[jump]);
     first.state.is_table = true;
-    bool seen_table = false, good = true;
+    bool good = true;
     vec_push(&m->stack, first);
     while (good && m->stack.len) {
         walk next = m->stack.data[--m->stack.len];
-        good = walk_path(space, m, next, result, &seen_table);
+        good = walk_path(space, m, next, result);
     }
     for (uint32_t i = 0; good && i < result->targets.len; i++) /* constants found on the way */
         good = is_target(space, view, &view->insns[jump], result->targets.data[i], false);
@@ -567,8 +576,7 @@ jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_m
     }
     vec_clear(&result->targets);
     vec_clear(&result->tables);
-    for (uint32_t i = 0; i < m->tables.len; i++)
-        if (is_own_table(space, view, &view->insns[jump], &m->tables.data[i].form)) return JUMP_UNKNOWN;
-    if (seen_table && !m->tables.len) return JUMP_UNKNOWN;
+    for (uint32_t i = 0; i < m->forms.len; i++)
+        if (is_own_table(space, view, &view->insns[jump], &m->forms.data[i])) return JUMP_UNKNOWN;
     return depth_frame_gone(space->img, view, &m->depth, block) ? JUMP_TAIL : JUMP_UNKNOWN;
 }

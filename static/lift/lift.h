@@ -340,7 +340,8 @@ void ir_loops(ir_func *ir);          /* requires ir_dominators */
 void ir_liveness(const image *img, ir_func *ir); /* requires func's edges; fills live */
 bool ir_dominates(const ir_func *ir, uint32_t a, uint32_t b);
 
-/* Offset of a value from the stack pointer at entry, when it certainly is one: base 0, or 1 for the realigned frame. */
+/* Offset of a value from the stack pointer at entry, when it certainly is one: base 0, or 1 for the realigned frame. It
+ * is exact also for the phi of rsp at a landing pad, whose arguments do not show that the unwinder popped something. */
 bool ir_frame_offset(const ir_func *ir, ir_value v, int32_t *offset, uint8_t *base);
 /* Follows IR_COPY of width 8. */
 ir_value ir_origin(const ir_func *ir, ir_value v);

@@ -332,16 +332,17 @@ void lower_opaque(lower *l, int aux)
     bool masked = l->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
                   l->insn.avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
                   l->insn.avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
-    bool flags_read = l->insn.cpu_flags && l->insn.cpu_flags->tested;
-    bool flags_written = false;
+    const ZydisAccessedFlags *touched = l->insn.cpu_flags; /* Zydis' operand alone misses adcx and adox */
+    bool flags_read = touched && touched->tested;
+    bool flags_written = touched && (touched->modified | touched->set_0 | touched->set_1 | touched->undefined);
 
     for (unsigned i = 0; i < l->insn.operand_count; i++) {
         const ZydisDecodedOperand *op = &l->op[i];
         bool writes = op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
         bool keeps = writes && (masked || (lower_is_vector(op) && l->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY));
         if (op->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-            if (is_flags(op)) flags_written |= writes;
-            else if ((op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) || keeps || (op->actions & ZYDIS_OPERAND_ACTION_CONDWRITE))
+            if (is_flags(op)) continue;
+            if ((op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) || keeps || (op->actions & ZYDIS_OPERAND_ACTION_CONDWRITE))
                 opaque_read_register(l, op, &in);
         } else if (op->type == ZYDIS_OPERAND_TYPE_MEMORY && op->mem.type != ZYDIS_MEMOP_TYPE_AGEN && op->actions) {
             unsigned width = lower_width(op), flags = 0;

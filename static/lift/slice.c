@@ -253,6 +253,11 @@ static void read_frame(const slice_context *c)
     if (c->frame->taken.len) qsort(c->frame->taken.data, c->frame->taken.len, sizeof(uint64_t), by_number);
 }
 
+static bool is_frame(const slice_context *c, slice_expr addr)
+{
+    return c->pool->nodes[addr].regs & (1 << RSP | 1 << RBP);
+}
+
 /* A place in the frame that nothing points to. */
 static bool is_private(const slice_context *c, slice_expr addr)
 {
@@ -284,7 +289,9 @@ static slice_expr load_before(const step *s, slice_expr addr, uint32_t bits, boo
         int64_t apart = (int64_t)(k - stored_k);
         return apart >= (int64_t)s->e.bits / 8 || -apart >= (int64_t)bits / 8 ? same : 0;
     }
-    return is_table || is_constant(c, addr, bits) || is_private(c, addr) ? same : 0;
+    if (is_table || is_constant(c, addr, bits) || is_private(c, addr)) return same;
+    /* Nothing points to a private place, so nothing else is changed through it. */
+    return !s->e.wild && is_private(c, s->e.addr) && !is_frame(c, addr) ? same : 0;
 }
 
 /* x, which is over the state after the instruction, over the state before it. */

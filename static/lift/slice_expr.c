@@ -18,13 +18,18 @@ void slice_pool_reset(slice_pool *pool)
     pool->count = 1;
 }
 
-/* The node, made or found; 0 when the tree or the pool would be too large. */
+/* The node, made or found; nothing known when the tree or the pool would be too large. */
 static slice_expr make(slice_pool *pool, slice_node n)
 {
     const slice_node *a = &pool->nodes[n.a], *b = &pool->nodes[n.b];
     bool unary = n.op >= X_MEM, binary = n.op == X_ADD || n.op == X_INSERT;
     uint32_t size = 1u + (unary ? a->size : 0) + (binary ? b->size : 0);
-    if (size > SLICE_TREE) return 0;
+    if (size > SLICE_TREE) { /* forget what it is of, but not how large it can be */
+        if (n.op != X_ZX && n.op != X_AND && n.op != X_SHR) return 0;
+        n.a = 0;
+        a = &pool->nodes[0];
+        size = 2;
+    }
     n.size = (uint8_t)size;
     n.regs = (uint16_t)((unary ? a->regs : 0) | (binary ? b->regs : 0));
     n.memory = n.op == X_MEM || (unary && a->memory) || (binary && b->memory);

@@ -50,30 +50,34 @@ static bool is_fixed(const plan_action *a)
     return a->index == PLAN_NOTHING && a->bits == PLAN_NOTHING && a->count == 1 && a->width == 8;
 }
 
-static bool is_constant_memory(const image *img, const plan_action *a)
+/* The module address that is accessed, when it is one and always the same: in the instruction, or by the IR (at -O0
+ * compilers put it into a register first). */
+static bool fixed_address(const placer *p, const plan_action *a, const ir_insn *access, uint64_t *addr)
 {
-    bool absolute = a->base == PLAN_MODULE || (a->base == PLAN_NOTHING && img->kind == IMAGE_EXEC);
-    return absolute && is_fixed(a) && a->segment == PLAN_SEGMENT_NONE && !(a->flags & PLAN_WRITE) &&
-           image_is_constant(img, (uint64_t)a->disp, a->size);
+    *addr = (uint64_t)a->disp;
+    if (a->segment != PLAN_SEGMENT_NONE || !is_fixed(a)) return false;
+    if (a->base == PLAN_MODULE || (a->base == PLAN_NOTHING && p->module->img->kind == IMAGE_EXEC)) return true;
+    if (!access || access->b || !access->a) return false;
+    const ir_insn *base = &p->func->ir->insns[ir_origin(p->func->ir, access->a)];
+    *addr = (uint64_t)base->imm + (uint64_t)access->imm;
+    return base->op == IR_ADDRESS;
+}
+
+/* A variable that was declared atomic is accessed by plain moves too. Only those with a fixed address can be recognised
+ * here; types of what pointers point to come with the pointer analysis. */
+static bool is_atomic_variable(const image *img, uint64_t addr, uint32_t size)
+{
+    const image_variable *v = image_global_at(img, addr);
+    if (!v || !v->type) return false;
+    if (v->type->is_atomic) return true;
+    const image_type *t = image_type_at(v->type, addr - (uint64_t)v->offset, size);
+    return t && t->is_atomic;
 }
 
 /* The thread's variables lie below the thread pointer (variant II of the ABI). */
 static bool is_control_block(const plan_action *a)
 {
     return a->segment == PLAN_SEGMENT_FS && a->base == PLAN_NOTHING && is_fixed(a) && a->disp >= 0;
-}
-
-/* A variable that was declared atomic is accessed by plain moves too. Only those whose address is in the instruction
- * can be recognised here; types of what pointers point to come with the pointer analysis. */
-static bool is_atomic_variable(const image *img, const plan_action *a)
-{
-    bool absolute = a->base == PLAN_MODULE || (a->base == PLAN_NOTHING && img->kind == IMAGE_EXEC);
-    if (!absolute || !is_fixed(a) || a->segment != PLAN_SEGMENT_NONE) return false;
-    const image_variable *v = image_global_at(img, (uint64_t)a->disp);
-    if (!v || !v->type) return false;
-    if (v->type->is_atomic) return true;
-    const image_type *t = image_type_at(v->type, (uint64_t)a->disp - (uint64_t)v->offset, a->size);
-    return t && t->is_atomic;
 }
 
 static void make_sync(plan_action *a)
@@ -100,9 +104,12 @@ static fate judge(const placer *p, const place_insn *insn, place_operand *operan
         if (access->width != a->size) return FATE_UNPLANNED; /* decoder and IR disagree: neither is trusted */
     }
     if (!operand->known) return FATE_UNPLANNED;
-    if (is_control_block(a) || is_constant_memory(img, a)) return FATE_LOCAL;
+    uint64_t addr;
+    bool fixed = fixed_address(p, a, access, &addr);
+    bool constant = fixed && !(a->flags & PLAN_WRITE) && image_is_constant(img, addr, a->size);
+    if (constant || is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
-    if (atomic || is_atomic_variable(img, a)) {
+    if (atomic || (fixed && is_atomic_variable(img, addr, a->size))) {
         make_sync(a);
         return FATE_SYNC;
     }

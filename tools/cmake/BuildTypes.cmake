@@ -35,7 +35,7 @@ set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 add_library(race_options INTERFACE)
 target_include_directories(race_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(race_options INTERFACE _GNU_SOURCE=) # empty: a file that defines it too may do so
-target_compile_options(race_options INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wold-style-definition -Wvla
+target_compile_options(race_options INTERFACE -Wall -Wextra -Wstrict-prototypes -Wold-style-definition -Wvla
     -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough)
 if(RACE_FUZZ)
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
@@ -45,7 +45,7 @@ if(RACE_FUZZ)
         -fno-sanitize-recover=all)
     target_link_options(race_options INTERFACE -fsanitize=address,undefined)
 endif()
-# For libraries and tools; tests are free to have functions that nobody declares.
+# For libraries and tools; tests may do without.
 add_library(race_strict INTERFACE)
 target_link_libraries(race_strict INTERFACE race_options)
-target_compile_options(race_strict INTERFACE -Wmissing-prototypes -Wmissing-declarations)
+target_compile_options(race_strict INTERFACE -Wshadow -Wmissing-prototypes -Wmissing-declarations)

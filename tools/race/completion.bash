@@ -3,6 +3,7 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
+    run) echo "--engine --state --plan --log --exit-code --stats --jobs --help" ;;
     show) echo "--ir --cfg --format --all --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
@@ -11,7 +12,9 @@ _race_options() {
 _race_values() {
     case $1,$2 in
     show,--format) echo "text dot json" ;;
-    show,--jobs | show,-j) echo "1 2 4 8" ;;
+    show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
+    run,--engine) echo "dynamorio" ;;
+    run,--exit-code) echo "66" ;;
     *) return 1 ;;
     esac
 }
@@ -25,19 +28,28 @@ _race() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     local values word file="" i
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "show help $(_race_options '')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run show help $(_race_options '')" -- "$current")
         return
     fi
     if [ "$subcommand" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "show" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run show" -- "$current")
         return
     fi
     if values=$(_race_values "$subcommand" "$before"); then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
         return
     fi
+    case $subcommand,$before in run,--state | run,--plan | run,--log)
+        mapfile -t COMPREPLY < <(compgen -d -- "$current")
+        return
+        ;;
+    esac
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$(_race_options "$subcommand")" -- "$current")
+        return
+    fi
+    if [ "$subcommand" = run ]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current")
         return
     fi
     for ((i = 2; i < COMP_CWORD; i++)); do

@@ -64,8 +64,8 @@ void show_module_text(FILE *to, const lift_module *m, double seconds, bool all)
     line(to, "IR");
     fprintf(to, "%" PRIu64 " instructions, %" PRIu64 " opaque\n", s->ir_instructions, s->ir_opaque);
     line(to, "accesses");
-    fprintf(to, "%" PRIu64 ": %" PRIu64 " promoted, %" PRIu64 " to the frame, %" PRIu64 " wide\n", s->accesses,
-            s->accesses_promoted, s->accesses_frame, s->accesses_wide);
+    fprintf(to, "%" PRIu64 ": %" PRIu64 " to the frame (%" PRIu64 " promoted), %" PRIu64 " wide\n", s->accesses,
+            s->accesses_frame, s->accesses_promoted, s->accesses_wide);
     print_opaque(to, m, all);
     if (s->bad_blocks || s->frames_unknown || img->unread) {
         line(to, "not understood");

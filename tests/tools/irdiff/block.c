@@ -92,6 +92,8 @@ static bool step_is_out(const step *s)
 {
     if (s->zydis.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) return true;
     if (s->insn->flow == FLOW_TRAP) return true;
+    /* Intel ignores the prefix, AMD goes to an address of 16 bits: no compiler makes one. */
+    if (s->zydis.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (s->zydis.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)) return true;
     switch (s->zydis.meta.category) {
     case ZYDIS_CATEGORY_IO:
     case ZYDIS_CATEGORY_IOSTRINGOP:
@@ -147,7 +149,7 @@ void block_simulate_syscall(machine *m, uint64_t next, uint64_t *random)
 {
     m->gpr[IR_RAX] = random_next(random) & 0xff;
     m->gpr[IR_RCX] = next;
-    m->gpr[IR_R11] = m->flags | 0x202;
+    m->gpr[IR_R11] = random_next(random); /* the flags, which nobody asks for */
     m->rip = next;
 }
 

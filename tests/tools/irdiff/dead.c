@@ -58,6 +58,13 @@ static uint32_t live_behind(const lift_func *func, uint32_t block, uint32_t i, u
     return 0;
 }
 
+/* Gives another result each time. */
+static bool is_random(ZydisMnemonic mnemonic)
+{
+    return mnemonic == ZYDIS_MNEMONIC_RDTSC || mnemonic == ZYDIS_MNEMONIC_RDTSCP || mnemonic == ZYDIS_MNEMONIC_RDRAND ||
+           mnemonic == ZYDIS_MNEMONIC_RDSEED || mnemonic == ZYDIS_MNEMONIC_RDPID;
+}
+
 static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, uint64_t *random)
 {
     const step *s = &t->how;
@@ -98,6 +105,7 @@ void dead_check(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed,
         char why[COMPARE_TEXT] = "liveness: cannot be run a second time";
         const trace_entry *at = &t->data[i];
         machine before = m;
+        if (is_random(at->how.zydis.mnemonic)) return;
         m.rip = at->how.insn->addr + d->bias;
         random = at->random;
         uint32_t live = live_behind(func, block, i, at->after.rip - d->bias);

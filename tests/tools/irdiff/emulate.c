@@ -103,10 +103,15 @@ void emulator_close(emulator *e)
 
 void emulator_begin(emulator *e)
 {
-    uint32_t mxcsr = 0x1f80, control = 0x37f, tags = 0xffff;
+    uint64_t mxcsr = 0x1f80, control = 0x37f, status = 0, tags = 0xffff;
     uc_reg_write(e->uc, UC_X86_REG_MXCSR, &mxcsr);
     uc_reg_write(e->uc, UC_X86_REG_FPCW, &control);
+    uc_reg_write(e->uc, UC_X86_REG_FPSW, &status);
     uc_reg_write(e->uc, UC_X86_REG_FPTAG, &tags);
+    for (int i = 0; i < 8; i++) {
+        uint8_t zero[16] = {0};
+        uc_reg_write(e->uc, UC_X86_REG_FP0 + i, zero);
+    }
 }
 
 static void emulator_registers(emulator *e, machine *m, bool vectors, bool put)

@@ -3,6 +3,8 @@
  * frame are that. */
 #include "irdiff.h"
 
+enum { REALIGNED_BELOW = 32768 }; /* how far the realigned frame is from the entry */
+
 typedef enum { ROLE_ANY, ROLE_INDEX, ROLE_COUNT, ROLE_POINTER } role;
 
 typedef struct {
@@ -74,7 +76,7 @@ static void need_realigned(interpreter *in)
 {
     if (in->has_realigned) return;
     in->has_realigned = true;
-    in->realigned_sp = (in->entry_sp - 32768) & ~4095ull;
+    in->realigned_sp = (in->entry_sp - REALIGNED_BELOW) & ~4095ull;
 }
 
 /* Puts `bits` into a variable. */
@@ -123,7 +125,15 @@ void state_random(interpreter *in, machine *m, uint64_t *random)
 
     in->entry_sp = MEMORY_STACK + MEMORY_STACK_SIZE / 2 + 16 * (random_next(random) & 0xff) + 8;
     in->has_realigned = false;
-    m->gpr[IR_RSP] = in->entry_sp - 16 * (random_next(random) & 31) - 8;
+    /* Where the stack pointer is not known (alloca) it is at least below every slot. */
+    int32_t lowest = 0;
+    bool realigned = false;
+    for (uint32_t i = 0; i < in->ir->slot_count; i++) {
+        if (in->ir->slots[i].offset < lowest) lowest = in->ir->slots[i].offset;
+        realigned |= in->ir->slots[i].base;
+    }
+    m->gpr[IR_RSP] = in->entry_sp - 16 * (random_next(random) & 31) - 8 - ((uint64_t)-(int64_t)lowest & ~15ull);
+    if (realigned) m->gpr[IR_RSP] -= 2 * REALIGNED_BELOW;
     const ir_block *b = &in->ir->blocks[in->block];
     for (uint32_t v = b->first; v < b->first + b->count; v++) {
         const ir_insn *insn = &in->ir->insns[v];

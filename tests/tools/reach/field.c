@@ -124,7 +124,7 @@ static bool give_type(reach *r, const pointers *to, const image_type *type)
         pointer p = to->data[i];
         if (r->roots.data[p.root].kind != ROOT_HEAP || p.offset != 0) continue;
         int64_t offset;
-        object *o = &r->objects.data[object_at(r, p, &offset)];
+        object *o = object_of(r, p, &offset);
         if (o->type == type->target || !better(type->target, o->type)) continue;
         o->type = type->target;
         changed = true;

@@ -125,7 +125,7 @@ static bool is_quiet_slot(reach *r, const context *c, ir_value v, bool *frame)
         *frame = (at->kind == ROOT_FRAME || at->kind == ROOT_ALIGNED) && &r->contexts.data[at->context] == c;
         if (*frame && !to.data[0].stride) {
             int64_t offset;
-            const object *o = &r->objects.data[object_at(r, to.data[0], &offset)];
+            const object *o = object_of(r, to.data[0], &offset);
             quiet = !reach_escapes(r, c->func, o->start);
         }
     }

@@ -259,6 +259,12 @@ uint32_t object_at(reach *r, pointer p, int64_t *offset)
     return r->objects.len - 1;
 }
 
+object *object_of(reach *r, pointer p, int64_t *offset)
+{
+    uint32_t at = object_at(r, p, offset);
+    return &r->objects.data[at];
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------------ */
 
 static bool may_meet(const cell *c, int64_t offset, uint64_t stride)
@@ -279,14 +285,14 @@ bool object_store(reach *r, pointer p, const pointers *values)
 {
     if (!values->len) return false;
     int64_t offset;
-    object *o = &r->objects.data[object_at(r, p, &offset)];
+    object *o = object_of(r, p, &offset);
     return pointers_join(&cell_at(o, offset, p.stride)->to, values);
 }
 
 void object_load(reach *r, pointer p, pointers *values)
 {
     int64_t offset;
-    const object *o = &r->objects.data[object_at(r, p, &offset)];
+    const object *o = object_of(r, p, &offset);
     for (uint32_t i = 0; i < o->cells.len; i++)
         if (may_meet(&o->cells.data[i], offset, p.stride)) pointers_join(values, &o->cells.data[i].to);
     const root *at = &r->roots.data[o->root];

@@ -104,6 +104,7 @@ typedef struct reach reach;
 uint32_t root_intern(reach *r, root wanted);
 /* The object that a pointer points into, and the place in it. */
 uint32_t object_at(reach *r, pointer p, int64_t *offset);
+object *object_of(reach *r, pointer p, int64_t *offset); /* valid until the next object is made */
 bool object_store(reach *r, pointer p, const pointers *values);
 void object_load(reach *r, pointer p, pointers *values);
 bool object_copy(reach *r, pointer to, pointer from); /* memcpy: all cells of one object become cells of the other */

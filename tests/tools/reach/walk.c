@@ -260,7 +260,7 @@ static void note_escapes(reach *r, uint32_t at, const pointers *set)
         const root *from = &r->roots.data[set->data[i].root];
         if ((from->kind != ROOT_FRAME && from->kind != ROOT_ALIGNED) || from->context != at) continue;
         int64_t offset;
-        const object *o = &r->objects.data[object_at(r, set->data[i], &offset)];
+        const object *o = object_of(r, set->data[i], &offset);
         const lift_func *func = r->contexts.data[at].func;
         if (!reach_escapes(r, func, o->start)) vec_push(&r->escapes, (escape){.func = func, .start = o->start});
     }
