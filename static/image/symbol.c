@@ -120,6 +120,14 @@ static bool wanted(const Elf64_Sym *s, const char *name)
     return s->st_shndx != SHN_UNDEF && *name && type != STT_SECTION && type != STT_FILE;
 }
 
+/* Not a number, and not in a section that is never loaded. */
+static bool is_place(const image *img, const elf_file *file, const Elf64_Sym *symbol)
+{
+    if (symbol->st_shndx == SHN_ABS) return image_section_at(img, symbol->st_value);
+    const elf_section *s = symbol->st_shndx < file->section_count ? &file->sections[symbol->st_shndx] : NULL;
+    return !s || s->h.sh_type == SHT_NULL || (s->h.sh_flags & SHF_ALLOC);
+}
+
 static void add_table(image *img, symbol_list *list, const elf_file *file, const elf_section *s, bool dynamic)
 {
     const elf_section *strings = elf_linked(file, s, SHT_STRTAB);
@@ -148,8 +156,8 @@ static void add_table(image *img, symbol_list *list, const elf_file *file, const
             if (i >= img->private->object_symbol_count || !placed->placed) continue;
             out.addr = placed->value;
             out.type = placed->tls ? IMAGE_SYM_TLS : out.type;
-        } else if (symbol.st_shndx == SHN_ABS && !image_section_at(img, out.addr)) {
-            continue; /* a number, not a place */
+        } else if (!is_place(img, file, &symbol)) {
+            continue;
         }
         vec_push(list, out);
     }

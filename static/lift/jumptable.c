@@ -269,7 +269,7 @@ static bool is_entry(const slice_pool *pool, slice_expr x, slice_expr *addr, tab
 typedef enum { FORM_OTHER, FORM_PARTIAL, FORM_CONST, FORM_TABLE } form_kind;
 
 /* What x is; FORM_PARTIAL: a table if *leaf were constant. */
-static form_kind match(const image *img, const slice_pool *pool, slice_expr x, table_form *form, slice_expr *index,
+static form_kind match(const image *img, slice_pool *pool, slice_expr x, table_form *form, slice_expr *index,
                        slice_expr *leaf)
 {
     slice_expr addr;
@@ -287,7 +287,11 @@ static form_kind match(const image *img, const slice_pool *pool, slice_expr x, t
     }
     slice_expr term = slice_split(pool, addr, &form->table);
     n = &pool->nodes[term];
-    if (n->op == X_CONST) return FORM_OTHER; /* one word, not a table */
+    if (n->op == X_CONST) { /* one entry of it */
+        *form = (table_form){n->k, form->plus, form->bits / 8, 1, form->bits, form->is_signed};
+        *index = slice_const(pool, 0);
+        return FORM_TABLE;
+    }
     bool based = image_section_at(img, form->table) != NULL;
     if (n->op == X_ADD) {
         const slice_node *a = &pool->nodes[n->a], *b = &pool->nodes[n->b];
@@ -355,6 +359,7 @@ typedef enum { PATH_ON, PATH_DONE, PATH_FAILED } path_verdict;
 static path_verdict look(const flow_space *space, jump_memory *m, walk *w, jump_result *result)
 {
     slice_expr index = 0, leaf;
+    if (w->state.impossible) return PATH_DONE;
     if (!w->indexed) {
         switch (match(space->img, &m->pool, w->state.x, &w->form, &index, &leaf)) {
         case FORM_CONST: vec_push(&result->targets, m->pool.nodes[w->state.x].k); return PATH_DONE;
@@ -378,6 +383,19 @@ static path_verdict look(const flow_space *space, jump_memory *m, walk *w, jump_
     }
     if (n->any) return end_of_path(m, w) ? PATH_DONE : PATH_FAILED;
     return PATH_ON;
+}
+
+/* Where ways join, what else was learnt on them does not matter any more, and would only tell them apart. */
+static void forget_facts(const jump_memory *m, walk *w)
+{
+    const slice_node *nodes = m->pool.nodes, *x = &nodes[w->state.x];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->state.fact_count; i++) {
+        const slice_node *a = &nodes[w->state.facts[i].a], *b = &nodes[w->state.facts[i].b];
+        bool related = ((a->regs | b->regs) & x->regs) && (a->memory || b->memory) == x->memory;
+        if (w->indexed && related) w->state.facts[kept++] = w->state.facts[i];
+    }
+    w->state.fact_count = (uint8_t)kept;
 }
 
 /* This question has been asked here before, under no more conditions. */
@@ -421,6 +439,7 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
             find_bases(space, m, &w);
             if (old != w.state.x) continue;
         }
+        if (block->pred_count > 1) forget_facts(m, &w);
         if (is_visited(m, &w)) return true;
         if (w.block == 0 || !block->pred_count) {
             if (!end_of_path(m, &w)) return false;
@@ -505,8 +524,11 @@ static bool read_table(const flow_space *space, const lift_func *view, const lif
     if (t->weak && !space->refs) return false;
     for (; n < count; n++) {
         uint64_t addr = start + n * stride, target;
-        bool good = is_fixed(space, form, addr) && read_entry(space, form, addr, &target) &&
-                    is_target(space, view, jump, target, t->weak);
+        bool good = (count > 1 || t->weak ? is_fixed(space, form, addr)
+                                          : image_is_constant(space->img, addr, form->bits / 8)) &&
+                    read_entry(space, form, addr, &target) && is_target(space, view, jump, target, t->weak);
+        /* the address of the function itself in a table of absolute ones: of functions */
+        if (good && !form->plus && target == view->entry) good = false;
         if (good && t->weak && n && has_ref(space, addr - stride, addr)) good = false;
         if (!good && (!t->weak || !n)) return false;
         if (!good) break;

@@ -11,6 +11,7 @@
  *   ssa.c        liveness, dead definitions, phi placement, renaming
  *   dom.c        dominators; loop.c: natural loops; live.c: live registers and flags before each machine instruction
  *   print.c      the textual form, and dot
+ *   verify.c     ir_verify: these promises, checked
  *
  * A module is lifted once and immutable after. All numbers are dense indices into flat arrays. */
 #ifndef RACE_LIFT_H
@@ -74,7 +75,8 @@ typedef struct {
 
 typedef struct {
     uint64_t start, end;
-    uint32_t first_insn, insn_count; /* in func->insns */
+    uint32_t first_insn, insn_count; /* in func->insns; none in a block that stands for falling into another function
+                                        (END_TAIL) or into undecodable bytes (END_BAD) at `start` */
     uint32_t first_succ, succ_count; /* in func->edges */
     uint32_t first_pred, pred_count; /* in func->preds, which holds edge numbers */
     uint8_t end_kind;                /* lift_end */
@@ -347,6 +349,9 @@ bool ir_frame_offset(const ir_func *ir, ir_value v, int32_t *offset, uint8_t *ba
 ir_value ir_origin(const ir_func *ir, ir_value v);
 const char *ir_var_name(const ir_func *ir, uint16_t var, char buffer[16]);
 const char *ir_op_name(ir_op op);
+
+/* 0 when the function keeps every promise of this header that can be checked; else `error` names the first broken one. */
+int ir_verify(const ir_func *ir, race_error *error);
 
 /* print.c, to a stdio stream. `lines`: with source lines. */
 #include <stdio.h>

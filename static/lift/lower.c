@@ -427,6 +427,16 @@ static uint8_t lower_lanes(const raw_func *raw)
     return lanes;
 }
 
+/* A block without instructions: the one before it falls into another function, or into bytes that do not decode. */
+static void lower_empty(lower *l, const lift_block *block)
+{
+    l->at = block->first_insn;
+    if (block->end_kind == END_TAIL)
+        lower_tail_call(l, 0, (int64_t)block->start);
+    else
+        lower_undecodable(l);
+}
+
 void raw_lower(raw_func *raw)
 {
     const lift_func *func = raw->func;
@@ -448,6 +458,7 @@ void raw_lower(raw_func *raw)
             l.last = i + 1 == block->insn_count;
             lower_one(&l, &decoder);
         }
+        if (!block->insn_count) lower_empty(&l, block);
     }
     raw->first[func->block_count] = raw->code.len;
 }

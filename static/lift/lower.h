@@ -31,6 +31,9 @@ extern const lower_rule lower_control_rules[ZYDIS_MNEMONIC_MAX_VALUE + 1];
 /* Any instruction, from what Zydis tells of its operands: every output depends on every input. */
 void lower_opaque(lower *l, int aux);
 
+/* lower_control.c: `target` is the value of an indirect target, or none and then `imm` the address. */
+void lower_tail_call(lower *l, ir_value target, int64_t imm);
+
 /* --- building blocks ------------------------------------------------------------------------------------------- */
 
 static inline ir_value lower_var(uint16_t var)

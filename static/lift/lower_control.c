@@ -64,6 +64,11 @@ static ir_value emit_call(lower *l, ir_op op, ir_value target, int64_t imm)
     return call;
 }
 
+void lower_tail_call(lower *l, ir_value target, int64_t imm)
+{
+    emit_call(l, IR_TAIL, target, imm);
+}
+
 static void lower_call(lower *l, int aux)
 {
     (void)aux;
@@ -88,7 +93,7 @@ static void lower_jump(lower *l, int aux)
     bool local;
     if (block->end_kind == END_TAIL || block->end_kind == END_TAIL_IND) {
         ir_value target = call_target(l, &imm, &local);
-        emit_call(l, IR_TAIL, target, imm);
+        lower_tail_call(l, target, imm);
     } else if (insn->flow != FLOW_JUMP) {
         ir_value target = call_target(l, &imm, &local);
         lower_emit(l, (ir_insn){.op = IR_SWITCH, .width = 8, .var = IR_NOVAR, .a = target, .imm = imm});

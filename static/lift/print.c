@@ -266,6 +266,8 @@ void ir_print(FILE *to, const lift_module *module, const lift_func *func, bool l
             for (; v < end && ir->insns[v].insn == block->first_insn + i; v++)
                 print_insn(to, img, ir, v);
         }
+        for (; v < end; v++) /* of a block without machine instructions */
+            print_insn(to, img, ir, v);
     }
 }
 

@@ -253,9 +253,13 @@ static void read_frame(const slice_context *c)
     if (c->frame->taken.len) qsort(c->frame->taken.data, c->frame->taken.len, sizeof(uint64_t), by_number);
 }
 
+/* An address computed from the stack or frame pointer itself. */
 static bool is_frame(const slice_context *c, slice_expr addr)
 {
-    return c->pool->nodes[addr].regs & (1 << RSP | 1 << RBP);
+    const slice_node *n = &c->pool->nodes[addr];
+    if (n->op == X_REG) return n->k == RSP || n->k == RBP;
+    if (n->op == X_MEM || n->op == X_CONST || n->op == X_ANY) return false;
+    return is_frame(c, n->a) || ((n->op == X_ADD || n->op == X_INSERT) && is_frame(c, n->b));
 }
 
 /* A place in the frame that nothing points to. */
@@ -282,16 +286,16 @@ static slice_expr load_before(const step *s, slice_expr addr, uint32_t bits, boo
     const slice_context *c = s->c;
     uint64_t k, stored_k;
     slice_expr base = slice_split(c->pool, addr, &k), stored = slice_split(c->pool, s->e.addr, &stored_k);
-    slice_expr same = slice_mem(c->pool, addr, bits);
+    slice_expr same = slice_mem(c->pool, addr, bits), changed = slice_zx(c->pool, 0, bits);
     if (!s->e.stores) return same;
     if (!s->e.wild && s->e.addr && base == stored && !c->pool->nodes[base].any) {
         if (addr == s->e.addr && s->e.bits >= bits) return slice_zx(c->pool, s->e.value, bits);
         int64_t apart = (int64_t)(k - stored_k);
-        return apart >= (int64_t)s->e.bits / 8 || -apart >= (int64_t)bits / 8 ? same : 0;
+        return apart >= (int64_t)s->e.bits / 8 || -apart >= (int64_t)bits / 8 ? same : changed;
     }
     if (is_table || is_constant(c, addr, bits) || is_private(c, addr)) return same;
     /* Nothing points to a private place, so nothing else is changed through it. */
-    return !s->e.wild && is_private(c, s->e.addr) && !is_frame(c, addr) ? same : 0;
+    return !s->e.wild && is_private(c, s->e.addr) && !is_frame(c, addr) ? same : changed;
 }
 
 /* x, which is over the state after the instruction, over the state before it. */
@@ -329,6 +333,7 @@ static void rewrite(const step *s, slice_state *state)
         slice_fact f = state->facts[i];
         f.a = before(s, f.a, false);
         f.b = before(s, f.b, false);
+        if (!slice_holds(pool, &f)) state->impossible = true;
         if (!pool->nodes[f.a].any && !pool->nodes[f.b].any) state->facts[kept++] = f;
     }
     state->fact_count = (uint8_t)kept;

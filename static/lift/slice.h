@@ -79,6 +79,7 @@ enum { SLICE_FACTS = 6, SLICE_PENDING = 4 };
 
 typedef struct {
     slice_expr x;  /* what is asked for */
+    bool impossible; /* the conditions contradict each other: no execution comes this way */
     bool is_table; /* the outermost memory in x is a table of constants: nothing stores to it */
     uint8_t fact_count, pending_count;
     uint8_t pending[SLICE_PENDING]; /* conditions on the flags at the current point */
@@ -107,6 +108,9 @@ int slice_back(const slice_context *c, const lift_insn *insn, slice_state *state
 
 /* Does a fact of the state bound x? Then [*low, *high] holds it, unsigned. */
 bool slice_bound(slice_pool *pool, const slice_state *state, slice_expr x, uint64_t *low, uint64_t *high);
+
+/* False: a fact about constants that does not hold. */
+bool slice_holds(const slice_pool *pool, const slice_fact *fact);
 
 /* General registers that an instruction may write, 1 << register; SLICE_STORES and SLICE_FLAGS. */
 enum { SLICE_STORES = 1 << 16, SLICE_FLAGS = 1 << 17 };

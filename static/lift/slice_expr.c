@@ -279,6 +279,14 @@ static bool range_of(const slice_fact *fact, uint64_t c, uint64_t *low, uint64_t
     }
 }
 
+bool slice_holds(const slice_pool *pool, const slice_fact *fact)
+{
+    uint64_t low, high, a = pool->nodes[fact->a].k & mask(fact->bits);
+    if (pool->nodes[fact->a].op != X_CONST || pool->nodes[fact->b].op != X_CONST) return true;
+    if (!range_of(fact, pool->nodes[fact->b].k, &low, &high)) return true;
+    return low <= high ? a >= low && a <= high : a >= low || a <= high;
+}
+
 /* The form ext(core + k) of x, where ext takes the low `bits` bits. */
 typedef struct {
     slice_expr core;
@@ -342,19 +350,21 @@ bool slice_bound(slice_pool *pool, const slice_state *state, slice_expr x, uint6
             }
             uint64_t l, h;
             uint32_t bits;
-            if (!range_of(&fact, pool->nodes[b].k, &l, &h) || !transfer(pool, &fact, a, x, &l, &h, &bits)) continue;
+            if (!range_of(&fact, pool->nodes[b].k, &l, &h)) continue;
+            bool limits = h != mask(fact.bits); /* else the range ends where the type does */
+            if (!transfer(pool, &fact, a, x, &l, &h, &bits)) continue;
             if (l > h) { /* [0, h] and [l, max] */
                 if (*low > h && *low < l) *low = l;
                 if (*high < l && *high > h) {
                     *high = h;
-                    bounded = true;
+                    bounded |= limits;
                 }
                 continue;
             }
             if (l > *low) *low = l;
             if (h < *high) {
                 *high = h;
-                bounded = true;
+                bounded |= limits;
             }
         }
     }

@@ -27,10 +27,10 @@ compare() {
 }
 compare --blocks $blocks --seed 1 "$@"
 
-# -O0, both compilers, static, stripped: rows of the matrix, when it is built.
+# -O0, both compilers, not position-independent, stripped: some rows of the matrix, when it is built.
 set --
 if [ -f "${RACE_MATRIX:-}" ]; then
-    for f in $(awk -F '\t' '$5 != "object" && $5 != "static" { print $1 }' "$RACE_MATRIX"); do
+    for f in $(awk -F '\t' '$5 != "object" && ++n % 5 == 1 { print $1 }' "$RACE_MATRIX"); do
         [ ! -f "$f" ] || set -- "$@" "$f"
     done
 fi

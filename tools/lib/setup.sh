@@ -78,14 +78,15 @@ build() {
     if [ -f "$dir/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$dir/CMakeCache.txt"; then
         rm -rf "$dir/CMakeCache.txt" "$dir/CMakeFiles"
     fi
+    mkdir -p "$dir"
     say "building ($type, in ${dir#"$root"/})"
-    cmake -S "$root" -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"$dir.configure.log" 2>&1 || {
-        tail -30 "$dir.configure.log" >&2
-        die "configuring failed, see ${dir#"$root"/}.configure.log"
+    cmake -S "$root" -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"$dir/configure.log" 2>&1 || {
+        tail -30 "$dir/configure.log" >&2
+        die "configuring failed, see ${dir#"$root"/}/configure.log"
     }
-    grep '^-- race:' "$dir.configure.log" | sed 's/^-- //' || true
-    cmake --build "$dir" --parallel "$jobs" --target "$target" >"$dir.build.log" 2>&1 || {
-        grep -vE '^\[[0-9]+/[0-9]+\]' "$dir.build.log" | tail -40 >&2
-        die "building failed, see ${dir#"$root"/}.build.log"
+    grep '^-- race:' "$dir/configure.log" | sed 's/^-- //' || true
+    cmake --build "$dir" --parallel "$jobs" --target "$target" >"$dir/build.log" 2>&1 || {
+        grep -vE '^\[[0-9]+/[0-9]+\]' "$dir/build.log" | tail -40 >&2
+        die "building failed, see ${dir#"$root"/}/build.log"
     }
 }

@@ -22,81 +22,173 @@ static bool ends_open(const image_type *type) /* with a flexible array */
     return type->kind == IMAGE_TYPE_STRUCT && type->member_count && ends_open(type->members[type->member_count - 1].type);
 }
 
-/* Do the bytes offset + k * stride, width of them, overlap [0, size)? */
-static bool overlaps(int64_t offset, uint64_t stride, uint64_t width, uint64_t size)
+static uint64_t element_size(const image_type *array)
 {
-    if (!stride) return offset < (int64_t)size && offset + (int64_t)width > 0;
-    int64_t step = (int64_t)stride, within = offset % step;
-    if (within < 0) within += step;
-    return (uint64_t)within < size || (uint64_t)within + width > stride;
+    return array->target && array->target->size ? array->target->size : 1;
 }
 
-static void visit(visitor *v, const image_type *type, const char *path, int64_t offset, uint64_t stride, uint64_t width);
-
-static void visit_struct(visitor *v, const image_type *type, const char *path, int64_t offset, uint64_t stride,
-                         uint64_t width)
+static int64_t modulo(int64_t offset, uint64_t size)
 {
+    int64_t within = offset % (int64_t)size;
+    return within < 0 ? within + (int64_t)size : within;
+}
+
+/* A run of bit fields, or another member: [*start, *end) and the number of the next one. */
+static uint32_t member_extent(const image_type *type, uint32_t i, uint64_t *start, uint64_t *end)
+{
+    const image_member *m = &type->members[i++];
+    *start = m->offset;
+    *end = ends_open(m->type) ? UINT32_MAX : m->offset + (m->type ? m->type->size : 1);
+    if (!m->bit_size) return i;
+    *start = m->offset + m->bit_offset / 8u;
+    *end = m->offset + (m->bit_offset + m->bit_size + 7u) / 8;
+    for (; i < type->member_count && type->members[i].bit_size; i++) {
+        const image_member *n = &type->members[i];
+        uint64_t to = n->offset + (n->bit_offset + n->bit_size + 7u) / 8;
+        if (to > *end) *end = to;
+    }
+    return i;
+}
+
+/* Is there, on the way to the place at `offset`, an array for each of the strides? */
+static bool absorbs(const image_type *type, int64_t offset, strides by)
+{
+    if (!by.count) return true;
+    if (!type || offset < 0 || (!ends_open(type) && offset >= (int64_t)type->size)) return false;
+    if (type->kind == IMAGE_TYPE_UNION) return by.of[0] < type->size;
+    if (type->kind == IMAGE_TYPE_STRUCT) {
+        uint64_t start, end;
+        for (uint32_t i = 0; i < type->member_count;) {
+            const image_member *m = &type->members[i];
+            i = member_extent(type, i, &start, &end);
+            if (offset >= (int64_t)start && offset < (int64_t)end) return !m->bit_size && absorbs(m->type, offset - (int64_t)start, by);
+        }
+        return false;
+    }
+    if (type->kind != IMAGE_TYPE_ARRAY) return false;
+    strides rest = {0};
+    for (uint32_t i = 0; i < by.count; i++)
+        if (by.of[i] % element_size(type)) strides_add(&rest, by.of[i]);
+    return absorbs(type->target, modulo(offset, element_size(type)), rest);
+}
+
+int64_t field_place(const image_type *type, int64_t offset, const strides *by, uint64_t *stride)
+{
+    int64_t place = 0;
+    *stride = strides_divisor(by);
+    if (!absorbs(type, offset, *by)) return offset;
+    *stride = 0;
+    while (type && offset >= 0) {
+        uint64_t start = 0, end;
+        const image_type *inner = NULL;
+        if (type->kind == IMAGE_TYPE_ARRAY) {
+            offset = modulo(offset, element_size(type));
+            inner = type->target;
+        }
+        for (uint32_t i = 0; type->kind == IMAGE_TYPE_STRUCT && i < type->member_count;) {
+            const image_member *m = &type->members[i];
+            i = member_extent(type, i, &start, &end);
+            if (offset < (int64_t)start || offset >= (int64_t)end || m->bit_size) continue;
+            inner = m->type;
+            break;
+        }
+        if (!inner) break;
+        place += (int64_t)start;
+        offset -= (int64_t)start;
+        type = inner;
+    }
+    return place + offset;
+}
+
+/* Bytes [offset, offset + width), with the strides that arrays further in absorb; or, when `step` is given, these bytes
+ * and all that are a multiple of it away. */
+typedef struct {
+    int64_t offset;
+    uint64_t width, step;
+} bytes;
+
+static bool overlaps(bytes b, uint64_t start, uint64_t end)
+{
+    int64_t offset = b.offset - (int64_t)start;
+    if (!b.step) return offset < (int64_t)(end - start) && offset + (int64_t)b.width > 0;
+    uint64_t within = (uint64_t)modulo(offset, b.step);
+    return within < end - start || within + b.width > b.step;
+}
+
+static void visit(visitor *v, const image_type *type, const char *path, bytes b);
+
+static void visit_struct(visitor *v, const image_type *type, const char *path, bytes b)
+{
+    uint64_t start, end;
     for (uint32_t i = 0; i < type->member_count;) {
-        const image_member *m = &type->members[i++];
-        uint64_t size = m->type ? m->type->size : 1, start = m->offset;
+        const image_member *m = &type->members[i];
+        i = member_extent(type, i, &start, &end);
+        if (!overlaps(b, start, end)) continue;
         char name[512];
         snprintf(name, sizeof name, "%s%s%s", path, m->name[0] ? "." : "", m->name);
-        if (m->bit_size) { /* with all its neighbours up to the next ordinary member */
-            uint64_t end = start + (m->bit_offset + m->bit_size + 7u) / 8;
-            for (; i < type->member_count && type->members[i].bit_size; i++) {
-                const image_member *n = &type->members[i];
-                uint64_t to = n->offset + (n->bit_offset + n->bit_size + 7u) / 8;
-                if (to > end) end = to;
-            }
-            if (!overlaps(offset - (int64_t)start, stride, width, end - start)) continue;
+        if (m->bit_size) {
             v->any = true;
             v->emit(v->user, name);
-        } else if (ends_open(m->type)) {
-            visit(v, m->type, name, offset - (int64_t)start, stride, width);
-        } else if (overlaps(offset - (int64_t)start, stride, width, size)) {
-            visit(v, m->type, name, offset - (int64_t)start, stride, width);
+        } else {
+            visit(v, m->type, name, (bytes){b.offset - (int64_t)start, b.width, b.step});
         }
     }
 }
 
-static void visit_array(visitor *v, const image_type *type, const char *path, int64_t offset, uint64_t stride,
-                        uint64_t width)
+/* All elements are one: the bytes modulo the element's size. */
+static void visit_array(visitor *v, const image_type *type, const char *path, bytes b)
 {
-    uint64_t element = type->target && type->target->size ? type->target->size : 1;
+    uint64_t size = element_size(type);
     char name[512];
-    snprintf(name, sizeof name, "%s[*]", path);
-    visit(v, type->target, name, offset, number_gcd(stride, element), width);
+    snprintf(name, sizeof name, "%s%s", path, type->name ? "[*]" : "");
+    if (b.step) {
+        b.step = number_gcd(b.step, size);
+        visit(v, type->target, name, b);
+        return;
+    }
+    int64_t within = modulo(b.offset, size);
+    uint64_t first = size - (uint64_t)within;
+    if (b.width >= size) {
+        visit(v, type->target, name, (bytes){0, size, 0});
+    } else if (b.width > first) {
+        visit(v, type->target, name, (bytes){within, first, 0});
+        visit(v, type->target, name, (bytes){0, b.width - first, 0});
+    } else {
+        visit(v, type->target, name, (bytes){within, b.width, 0});
+    }
 }
 
-static void visit(visitor *v, const image_type *type, const char *path, int64_t offset, uint64_t stride, uint64_t width)
+static void visit(visitor *v, const image_type *type, const char *path, bytes b)
 {
-    if (type && !stride && !ends_open(type) && type->size) { /* what lies outside is not ours */
-        int64_t end = offset + (int64_t)width;
-        if (offset < 0) offset = 0;
-        if (end > (int64_t)type->size) end = (int64_t)type->size;
-        if (offset >= end) return;
-        width = (uint64_t)(end - offset);
+    if (!b.step) { /* what lies outside is not ours */
+        int64_t end = b.offset + (int64_t)b.width;
+        if (b.offset < 0) b.offset = 0;
+        if (type && type->size && !ends_open(type) && end > (int64_t)type->size) end = (int64_t)type->size;
+        if (b.offset >= end) return;
+        b.width = (uint64_t)(end - b.offset);
     }
-    if (!type || (type->kind != IMAGE_TYPE_STRUCT && type->kind != IMAGE_TYPE_ARRAY)) {
+    if (type && type->kind == IMAGE_TYPE_STRUCT) {
+        visit_struct(v, type, path, b);
+    } else if (type && type->kind == IMAGE_TYPE_ARRAY) {
+        visit_array(v, type, path, b);
+    } else {
         v->any = true;
         v->emit(v->user, path);
-    } else if (type->kind == IMAGE_TYPE_STRUCT) {
-        visit_struct(v, type, path, offset, stride, width);
-    } else if (!ends_open(type) || offset >= 0 || stride) {
-        visit_array(v, type, path, offset, stride, width);
     }
 }
 
-void field_each(const object *o, bool heap, int64_t offset, uint64_t stride, uint64_t width, field_emit *emit, void *user)
+void field_each(const object *o, bool heap, const touch *t, field_emit *emit, void *user)
 {
     visitor v = {.emit = emit, .user = user};
-    const image_type *type = o->type;
-    /* a heap object may be an array of its type */
-    if (heap && !ends_open(type) && type->size) stride = number_gcd(stride, type->size);
-    visit(&v, type, o->name, offset, stride, width);
+    /* a heap object may be an array of its type, one that needs no mention */
+    image_type many = {.kind = IMAGE_TYPE_ARRAY, .target = o->type, .count = UINT32_MAX,
+                       .size = o->type->size * UINT64_C(0x10000)};
+    const image_type *type = heap && !ends_open(o->type) && o->type->size ? &many : o->type;
+    bytes b = {t->offset, t->width, absorbs(type, t->offset, t->by) ? 0 : strides_divisor(&t->by)};
+    visit(&v, type, o->name, b);
     if (v.any) return;
     char text[512]; /* padding, or outside the object: it must not get lost */
-    snprintf(text, sizeof text, "%s+%lld", o->name, (long long)offset);
+    snprintf(text, sizeof text, "%s+%lld", o->name, (long long)t->offset);
     emit(user, text);
 }
 

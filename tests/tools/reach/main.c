@@ -5,7 +5,10 @@
  * and lines that begin with '#': elements on stacks that no other thread can see (`# local`), and the counts:
  *
  *   # accesses   of all functions reached: those that remain after promotion
- *   # slots      of these: to a fixed place of the own frame, in an object whose address never leaves the function
+ *   # frame      of these: to the own frame
+ *   # indexed    of these: to objects that never leave the function, but that it indexes by a variable: local arrays,
+ *                which have to be memory at any -O level
+ *   # slots      of these: to other objects whose address never leaves the function
  *   # unknown    accesses and calls that lead nowhere
  *
  * Objects: a global by name, `variable:line` on a stack, `heap@function:line` by the call that allocates it. */
@@ -66,7 +69,7 @@ static void add_bytes(report *rep, const touch *first, uint32_t thread)
     for (uint32_t i = 0; i < r->touches.len; i++) {
         const touch *t = &r->touches.data[i];
         if (!same_place(r, t, first)) continue;
-        modulus = number_gcd(modulus, t->stride);
+        modulus = number_gcd(modulus, strides_divisor(&t->by));
         if (t->offset < low) low = t->offset;
     }
     if (modulus) low = 0;
@@ -103,34 +106,39 @@ static void add_touch(report *rep, const touch *t)
     rep->thread = r->threads.data[thread].func->name;
     rep->write = t->write;
     rep->local = is_stack(r, o) && !o->shared;
-    if (o->type) field_each(o, is_heap(r, o), t->offset, t->stride, t->width, add_element, rep);
+    if (o->type) field_each(o, is_heap(r, o), t, add_element, rep);
     else add_bytes(rep, t, thread);
 }
 
 /* --- counts ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    uint32_t accesses, slots, frame;
+    uint32_t accesses, frame, indexed, slots;
 } counts;
 
-/* A fixed place of the function's own frame in every context, and never in sight of others. */
-static bool is_quiet_slot(reach *r, const context *c, ir_value v, bool *frame)
+/* The own frame, or what the caller has put there as arguments. */
+static bool is_own(const reach *r, const context *c, const pointer *p)
+{
+    const root *at = &r->roots.data[p->root];
+    return (at->kind == ROOT_FRAME || at->kind == ROOT_ALIGNED) && &r->contexts.data[at->context] == c;
+}
+
+static void count_access(reach *r, const context *c, ir_value v, counts *sum, bool list)
 {
     pointers to = {0};
     reach_address(r, c, &c->func->ir->insns[v], &to);
-    bool quiet = false;
-    *frame = false;
-    if (to.len == 1) {
-        const root *at = &r->roots.data[to.data[0].root];
-        *frame = (at->kind == ROOT_FRAME || at->kind == ROOT_ALIGNED) && &r->contexts.data[at->context] == c;
-        if (*frame && !to.data[0].stride) {
-            int64_t offset;
-            const object *o = object_of(r, to.data[0], &offset);
-            quiet = !reach_escapes(r, c->func, o->start);
-        }
+    sum->accesses++;
+    if (to.len == 1 && is_own(r, c, &to.data[0])) {
+        int64_t offset;
+        uint32_t o = object_at(r, to.data[0], &offset), marks = object_marks(r, o);
+        sum->frame++;
+        sum->indexed += marks == SLOT_INDEXED;
+        sum->slots += !marks;
+        if (!marks && list)
+            printf("# slot %s 0x%llx %s\n", c->func->name,
+                   (unsigned long long)c->func->insns[c->func->ir->insns[v].insn].addr, r->objects.data[o].name);
     }
     vec_free(&to);
-    return quiet;
 }
 
 static counts count_all(reach *r, bool list)
@@ -143,14 +151,7 @@ static counts count_all(reach *r, bool list)
         seen[c->func->id] = true;
         for (ir_value v = c->func->ir->blocks[0].first; v < c->func->ir->insn_count; v++) {
             const ir_insn *insn = &c->func->ir->insns[v];
-            bool frame;
-            if (insn->op != IR_ACCESS || (insn->flags & (IR_PROMOTED | IR_IMPLICIT))) continue;
-            sum.accesses++;
-            bool quiet = is_quiet_slot(r, c, v, &frame);
-            sum.slots += quiet;
-            sum.frame += frame;
-            if (quiet && list)
-                printf("# slot %s 0x%llx v%u\n", c->func->name, (unsigned long long)c->func->insns[insn->insn].addr, v);
+            if (insn->op == IR_ACCESS && !(insn->flags & (IR_PROMOTED | IR_IMPLICIT))) count_access(r, c, v, &sum, list);
         }
     }
     free(seen);
@@ -188,7 +189,7 @@ static int run(const char *path, bool list)
         vec_free(&rep.elements);
         counts sum = count_all(&r, list);
         printf("# threads\t%u\n# contexts\t%u\n# rounds\t%u\n", r.threads.len, r.contexts.len - 1, r.rounds);
-        printf("# accesses\t%u\n# frame\t%u\n# slots\t%u\n", sum.accesses, sum.frame, sum.slots);
+        printf("# accesses\t%u\n# frame\t%u\n# indexed\t%u\n# slots\t%u\n", sum.accesses, sum.frame, sum.indexed, sum.slots);
         printf("# unknown\t%u\n# cut\t%u\n", r.unknown_accesses + r.unknown_calls, r.cut);
     } else {
         fprintf(stderr, "reach: %s: has no main\n", path);

@@ -15,20 +15,134 @@ uint64_t number_gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-bool number_join(number *into, number from)
+uint64_t number_apart(int64_t a, int64_t b)
 {
-    if (!from.known) return false;
-    if (!into->known) {
-        *into = from;
-        return true;
+    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
+/* --- strides ---------------------------------------------------------------------------------------------------------- */
+
+uint64_t strides_divisor(const strides *set)
+{
+    uint64_t divisor = 0;
+    for (uint32_t i = 0; i < set->count; i++)
+        divisor = number_gcd(divisor, set->of[i]);
+    return divisor;
+}
+
+/* One has to go: the multiple that is closest to what it is a multiple of, else all for their divisor. */
+static void make_room(strides *set)
+{
+    uint32_t worst = MOST_STRIDES;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < set->count; i++)
+        for (uint32_t k = i + 1; k < set->count; k++)
+            if (set->of[i] % set->of[k] == 0 && set->of[i] / set->of[k] < least) {
+                least = set->of[i] / set->of[k];
+                worst = i;
+            }
+    if (worst == MOST_STRIDES) {
+        set->of[0] = strides_divisor(set);
+        set->count = 1;
+        return;
     }
-    uint64_t apart = from.offset > into->offset ? (uint64_t)from.offset - (uint64_t)into->offset
-                                                : (uint64_t)into->offset - (uint64_t)from.offset;
-    uint64_t stride = number_gcd(number_gcd(into->stride, from.stride), apart);
-    if (stride == into->stride) return false;
-    into->stride = stride;
+    for (set->count--; worst < set->count; worst++)
+        set->of[worst] = set->of[worst + 1];
+}
+
+void strides_add(strides *set, uint64_t stride)
+{
+    for (uint32_t i = 0; i < set->count; i++)
+        if (set->of[i] == stride) return;
+    if (!stride) return;
+    if (set->count == MOST_STRIDES) make_room(set);
+    uint32_t at = set->count++;
+    for (; at > 0 && set->of[at - 1] < stride; at--)
+        set->of[at] = set->of[at - 1];
+    set->of[at] = stride;
+}
+
+void strides_join(strides *into, const strides *from)
+{
+    for (uint32_t i = 0; i < from->count; i++)
+        strides_add(into, from->of[i]);
+}
+
+bool strides_cover(const strides *p, const strides *q, uint64_t apart)
+{
+    for (uint32_t i = 0; i < q->count; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < p->count; k++)
+            found |= q->of[i] % p->of[k] == 0;
+        if (!found) return false;
+    }
+    if (!apart) return true;
+    /* a small stride of p alone belongs to an array at p's offset; what is elsewhere must have it too */
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (apart % p->of[i]) continue;
+        if (i == 0) return true;
+        for (uint32_t k = 0; k < q->count; k++)
+            if (q->of[k] == p->of[i]) return true;
+    }
+    return false;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+
+/* The first offset stays, and the steps to the others become a stride. */
+static void widen(number *n, int64_t extra)
+{
+    uint64_t step = number_apart(n->offset[0], extra);
+    for (uint32_t i = 1; i < n->count; i++)
+        step = number_gcd(step, number_apart(n->offset[0], n->offset[i]));
+    n->count = 1;
+    strides_add(&n->by, step);
+}
+
+static void add_offset(number *n, int64_t offset)
+{
+    for (uint32_t i = 0; i < n->count; i++)
+        if (strides_cover(&n->by, &n->by, number_apart(n->offset[i], offset))) return;
+    if (n->count == MOST_OFFSETS) widen(n, offset);
+    else n->offset[n->count++] = offset;
+}
+
+static bool same_number(const number *a, const number *b)
+{
+    return a->count == b->count && a->by.count == b->by.count &&
+           !memcmp(a->offset, b->offset, a->count * sizeof *a->offset) &&
+           !memcmp(a->by.of, b->by.of, a->by.count * sizeof *a->by.of);
+}
+
+bool number_join(number *into, const number *from)
+{
+    if (!from->count) return false;
+    number before = *into;
+    strides_join(&into->by, &from->by);
+    for (uint32_t i = 0; i < from->count; i++)
+        add_offset(into, from->offset[i]);
+    return !same_number(&before, into);
+}
+
+number number_sum(const number *a, const number *b, int64_t factor)
+{
+    number sum = {.by = a->by};
+    for (uint32_t i = 0; i < b->by.count; i++)
+        strides_add(&sum.by, (factor < 0 ? 0 - (uint64_t)factor : (uint64_t)factor) * b->by.of[i]);
+    for (uint32_t i = 0; i < a->count; i++)
+        for (uint32_t k = 0; k < b->count; k++)
+            add_offset(&sum, (int64_t)((uint64_t)a->offset[i] + (uint64_t)factor * (uint64_t)b->offset[k]));
+    return sum;
+}
+
+bool number_is(const number *n, int64_t *value)
+{
+    if (n->count != 1 || n->by.count) return false;
+    *value = n->offset[0];
     return true;
 }
+
+/* --- linear forms ----------------------------------------------------------------------------------------------------- */
 
 bool linear_add(linear *a, const linear *b, int64_t scale, int64_t constant)
 {

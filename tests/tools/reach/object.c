@@ -8,27 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_OFFSETS = 4 }; /* of one root in one set, before they become a stride */
-
 /* --- pointers ---------------------------------------------------------------------------------------------------------- */
 
-static uint64_t distance(int64_t a, int64_t b)
+static bool includes(const pointer *p, const pointer *q)
 {
-    return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+    return p->root == q->root && strides_cover(&p->by, &q->by, number_apart(p->offset, q->offset));
 }
 
-static bool includes(pointer p, pointer q)
-{
-    if (p.root != q.root) return false;
-    uint64_t apart = distance(p.offset, q.offset);
-    if (!p.stride) return !q.stride && !apart;
-    return q.stride % p.stride == 0 && apart % p.stride == 0;
-}
-
-/* All pointers of one root become the first of them with the stride that covers the others. */
+/* All pointers of one root become the first of them with the stride that covers the others: the first is where a loop
+ * began, and inside the object if anything is. */
 static void widen(pointers *set, uint32_t from)
 {
     uint32_t kept = 0, first = UINT32_MAX;
+    uint64_t step = 0;
     for (uint32_t i = 0; i < set->len; i++) {
         pointer p = set->data[i];
         if (p.root != from) {
@@ -37,29 +29,32 @@ static void widen(pointers *set, uint32_t from)
             first = kept;
             set->data[kept++] = p;
         } else {
-            pointer *f = &set->data[first];
-            f->stride = number_gcd(number_gcd(f->stride, p.stride), distance(f->offset, p.offset));
+            step = number_gcd(step, number_apart(set->data[first].offset, p.offset));
+            strides_join(&set->data[first].by, &p.by);
         }
     }
+    if (first != UINT32_MAX) strides_add(&set->data[first].by, step);
     set->len = kept;
 }
 
 bool pointers_add(pointers *set, pointer p)
 {
-    uint32_t kept = 0, same = 0;
+    uint32_t kept = 0, same = 0, place = UINT32_MAX;
     for (uint32_t i = 0; i < set->len; i++)
-        if (includes(set->data[i], p)) return false;
-    /* the first offset stays in front: it is where a loop began, and inside the object if anything is */
+        if (includes(&set->data[i], &p)) return false;
     for (uint32_t i = 0; i < set->len; i++) {
-        if (includes(p, set->data[i])) {
-            if (same == 0) p.offset = set->data[i].offset;
-            continue;
+        if (includes(&p, &set->data[i])) {
+            if (place != UINT32_MAX) continue;
+            place = kept; /* takes the place of what it includes */
+            p.offset = set->data[i].offset;
+            set->data[kept++] = p;
+        } else {
+            same += set->data[i].root == p.root;
+            set->data[kept++] = set->data[i];
         }
-        same += set->data[i].root == p.root;
-        set->data[kept++] = set->data[i];
     }
     set->len = kept;
-    vec_push(set, p);
+    if (place == UINT32_MAX) vec_push(set, p);
     if (same >= MOST_OFFSETS) widen(set, p.root);
     return true;
 }
@@ -192,16 +187,58 @@ static const char *path_name(reach *r, uint32_t from)
     }
 }
 
+static slot *slot_of(const reach *r, uint32_t at)
+{
+    const object *o = &r->objects.data[at];
+    const root *from = &r->roots.data[o->root];
+    if (from->kind != ROOT_FRAME && from->kind != ROOT_ALIGNED) return NULL;
+    for (uint32_t i = 0; i < r->slots.len; i++)
+        if (r->slots.data[i].func == r->contexts.data[from->context].func && r->slots.data[i].start == o->start)
+            return &r->slots.data[i];
+    return NULL;
+}
+
+uint32_t object_marks(const reach *r, uint32_t at)
+{
+    const slot *found = slot_of(r, at);
+    return found ? found->flags : 0;
+}
+
+void object_mark(reach *r, uint32_t at, uint32_t flags)
+{
+    const root *from = &r->roots.data[r->objects.data[at].root];
+    if (from->kind != ROOT_FRAME && from->kind != ROOT_ALIGNED) return;
+    slot *found = slot_of(r, at);
+    if (found) found->flags |= flags;
+    else vec_push(&r->slots, (slot){.func = r->contexts.data[from->context].func, .start = r->objects.data[at].start, .flags = flags});
+}
+
 /* The outgoing arguments of a caller are the incoming ones of its callee. */
-static pointer in_owner(reach *r, pointer p)
+static pointer in_owner(reach *r, pointer p, bool *handed_over)
 {
     while (r->roots.data[p.root].kind == ROOT_FRAME && p.offset >= 8) {
         const context *c = &r->contexts.data[r->roots.data[p.root].context];
         if (!c->parent || !c->has_caller_rsp) break;
         p.offset += c->caller_rsp;
         p.root = root_intern(r, (root){.kind = ROOT_FRAME, .context = c->parent});
+        *handed_over = true;
     }
     return p;
+}
+
+/* Where the cell is, in terms of the type if the object has had one from the start. */
+static int64_t place_in(const reach *r, const object *o, int64_t offset, const strides *by, uint64_t *stride)
+{
+    *stride = strides_divisor(by);
+    return o->type && r->roots.data[o->root].kind != ROOT_HEAP ? field_place(o->type, offset, by, stride) : offset;
+}
+
+static cell *cell_at(object *o, int64_t offset, uint64_t stride)
+{
+    for (uint32_t i = 0; i < o->cells.len; i++)
+        if (o->cells.data[i].offset == offset && o->cells.data[i].stride == stride) return &o->cells.data[i];
+    vec_push(&o->cells, (cell){.offset = offset, .stride = stride});
+    return &o->cells.data[o->cells.len - 1];
 }
 
 /* Relocated words are what memory holds from the start. */
@@ -226,37 +263,51 @@ static void initialise(reach *r, object *o)
             continue;
         default: continue;
         }
-        cell c = {.offset = (int64_t)reloc->addr - o->start};
-        pointers_add(&c.to, p);
-        vec_push(&o->cells, c);
+        strides none = {0};
+        uint64_t stride;
+        int64_t offset = place_in(r, o, (int64_t)reloc->addr - o->start, &none, &stride);
+        pointers_add(&cell_at(o, offset, stride)->to, p);
     }
+}
+
+static uint32_t find_object(const reach *r, const pointer *p)
+{
+    root_kind kind = r->roots.data[p->root].kind;
+    bool placed = kind == ROOT_MODULE || kind == ROOT_THREAD || kind == ROOT_FRAME || kind == ROOT_ALIGNED;
+    for (uint32_t i = 0; i < r->objects.len; i++) {
+        const object *o = &r->objects.data[i];
+        if (o->root != p->root) continue;
+        if (!placed || (p->offset >= o->start && p->offset < o->start + (int64_t)o->size)) return i;
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t make_object(reach *r, const pointer *p)
+{
+    root_kind kind = r->roots.data[p->root].kind;
+    object o = {.root = p->root};
+    switch (kind) {
+    case ROOT_MODULE: o = of_module(r, p->root, (uint64_t)p->offset); break;
+    case ROOT_THREAD: o = of_thread(r, p->root, p->offset); break;
+    case ROOT_FRAME:
+    case ROOT_ALIGNED: o = of_frame(r, p->root, p->offset); break;
+    case ROOT_HEAP: o.name = allocation_name(r, &r->roots.data[p->root]); break;
+    default: o.name = path_name(r, p->root), o.opaque = true;
+    }
+    if (kind == ROOT_MODULE) initialise(r, &o);
+    vec_push(&r->objects, o);
+    return r->objects.len - 1;
 }
 
 uint32_t object_at(reach *r, pointer p, int64_t *offset)
 {
-    p = in_owner(r, p);
-    root_kind kind = r->roots.data[p.root].kind;
-    bool placed = kind == ROOT_MODULE || kind == ROOT_THREAD || kind == ROOT_FRAME || kind == ROOT_ALIGNED;
-    for (uint32_t i = 0; i < r->objects.len; i++) {
-        const object *o = &r->objects.data[i];
-        if (o->root != p.root) continue;
-        if (placed && (p.offset < o->start || p.offset >= o->start + (int64_t)o->size)) continue;
-        *offset = p.offset - o->start;
-        return i;
-    }
-    object o = {.root = p.root};
-    switch (kind) {
-    case ROOT_MODULE: o = of_module(r, p.root, (uint64_t)p.offset); break;
-    case ROOT_THREAD: o = of_thread(r, p.root, p.offset); break;
-    case ROOT_FRAME:
-    case ROOT_ALIGNED: o = of_frame(r, p.root, p.offset); break;
-    case ROOT_HEAP: o.name = allocation_name(r, &r->roots.data[p.root]); break;
-    default: o.name = path_name(r, p.root), o.opaque = true;
-    }
-    if (kind == ROOT_MODULE) initialise(r, &o);
-    vec_push(&r->objects, o);
-    *offset = p.offset - o.start;
-    return r->objects.len - 1;
+    bool handed_over = false;
+    p = in_owner(r, p, &handed_over);
+    uint32_t at = find_object(r, &p);
+    if (at == UINT32_MAX) at = make_object(r, &p);
+    if (handed_over) object_mark(r, at, SLOT_ESCAPES);
+    *offset = p.offset - r->objects.data[at].start;
+    return at;
 }
 
 object *object_of(reach *r, pointer p, int64_t *offset)
@@ -269,32 +320,28 @@ object *object_of(reach *r, pointer p, int64_t *offset)
 
 static bool may_meet(const cell *c, int64_t offset, uint64_t stride)
 {
-    uint64_t common = number_gcd(c->stride, stride), apart = distance(c->offset, offset);
+    uint64_t common = number_gcd(c->stride, stride), apart = number_apart(c->offset, offset);
     return common ? apart % common == 0 : apart == 0;
-}
-
-static cell *cell_at(object *o, int64_t offset, uint64_t stride)
-{
-    for (uint32_t i = 0; i < o->cells.len; i++)
-        if (o->cells.data[i].offset == offset && o->cells.data[i].stride == stride) return &o->cells.data[i];
-    vec_push(&o->cells, (cell){.offset = offset, .stride = stride});
-    return &o->cells.data[o->cells.len - 1];
 }
 
 bool object_store(reach *r, pointer p, const pointers *values)
 {
     if (!values->len) return false;
     int64_t offset;
+    uint64_t stride;
     object *o = object_of(r, p, &offset);
-    return pointers_join(&cell_at(o, offset, p.stride)->to, values);
+    offset = place_in(r, o, offset, &p.by, &stride);
+    return pointers_join(&cell_at(o, offset, stride)->to, values);
 }
 
 void object_load(reach *r, pointer p, pointers *values)
 {
     int64_t offset;
+    uint64_t stride;
     const object *o = object_of(r, p, &offset);
+    offset = place_in(r, o, offset, &p.by, &stride);
     for (uint32_t i = 0; i < o->cells.len; i++)
-        if (may_meet(&o->cells.data[i], offset, p.stride)) pointers_join(values, &o->cells.data[i].to);
+        if (may_meet(&o->cells.data[i], offset, stride)) pointers_join(values, &o->cells.data[i].to);
     const root *at = &r->roots.data[o->root];
     if (at->kind == ROOT_THREAD && o->start == 0) /* the thread control block begins with its own address */
         pointers_add(values, (pointer){.root = o->root});
@@ -305,13 +352,17 @@ bool object_copy(reach *r, pointer to, pointer from)
 {
     int64_t at, source;
     bool changed = false;
+    strides by = to.by;
+    strides_join(&by, &from.by);
     uint32_t into = object_at(r, to, &at), out = object_at(r, from, &source);
-    if (into == out) return false;
-    for (uint32_t i = 0; i < r->objects.data[out].cells.len; i++) {
+    for (uint32_t i = 0; into != out && i < r->objects.data[out].cells.len; i++) {
         cell c = r->objects.data[out].cells.data[i];
-        cell *d = cell_at(&r->objects.data[into], c.offset - source + at,
-                          number_gcd(c.stride, number_gcd(to.stride, from.stride)));
-        changed |= pointers_join(&d->to, &c.to);
+        strides cell_by = by;
+        uint64_t stride;
+        if (c.stride) strides_add(&cell_by, c.stride);
+        object *o = &r->objects.data[into];
+        int64_t offset = place_in(r, o, c.offset - source + at, &cell_by, &stride);
+        changed |= pointers_join(&cell_at(o, offset, stride)->to, &c.to);
     }
     return changed;
 }

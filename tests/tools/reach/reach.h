@@ -20,17 +20,35 @@
 
 /* --- number.c --------------------------------------------------------------------------------------------------------- */
 
-/* offset + k * stride for any k; stride 0 is one number, stride 1 any. */
+enum { MOST_STRIDES = 4, MOST_OFFSETS = 4 };
+
+/* Multiples of any of these may be added, largest first: an index per array on the way to a place. Mathematically that
+ * is their common divisor; they are kept apart since an index stays inside its array (see field.c). */
 typedef struct {
-    bool known; /* false: no number has come here so far */
-    uint64_t stride;
-    int64_t offset;
+    uint32_t count;
+    uint64_t of[MOST_STRIDES];
+} strides;
+
+void strides_add(strides *set, uint64_t stride);
+void strides_join(strides *into, const strides *from);
+uint64_t strides_divisor(const strides *set); /* 0: none */
+/* Do `p` and its multiples cover what lies `apart` from it and has the strides `q`? */
+bool strides_cover(const strides *p, const strides *q, uint64_t apart);
+
+/* One of the offsets, plus multiples of the strides. */
+typedef struct {
+    uint32_t count; /* 0: no number has come here so far */
+    int64_t offset[MOST_OFFSETS];
+    strides by;
 } number;
 
-static const number ANY_NUMBER = {.known = true, .stride = 1};
+static const number ANY_NUMBER = {.count = 1, .by = {1, {1}}};
 
 uint64_t number_gcd(uint64_t a, uint64_t b);
-bool number_join(number *into, number from); /* true: has changed */
+uint64_t number_apart(int64_t a, int64_t b);
+bool number_join(number *into, const number *from); /* true: has changed */
+number number_sum(const number *a, const number *b, int64_t factor); /* a + factor * b */
+bool number_is(const number *n, int64_t *value);    /* true: it is this one */
 
 enum { LINEAR_TERMS = 6 };
 
@@ -72,8 +90,8 @@ typedef struct {
 
 typedef struct {
     uint32_t root;
-    uint64_t stride;
     int64_t offset;
+    strides by;
 } pointer;
 
 typedef VEC(pointer) pointers;
@@ -105,6 +123,9 @@ uint32_t root_intern(reach *r, root wanted);
 /* The object that a pointer points into, and the place in it. */
 uint32_t object_at(reach *r, pointer p, int64_t *offset);
 object *object_of(reach *r, pointer p, int64_t *offset); /* valid until the next object is made */
+/* SLOT_* of an object in some frame, 0 for others. */
+void object_mark(reach *r, uint32_t object, uint32_t flags);
+uint32_t object_marks(const reach *r, uint32_t object);
 bool object_store(reach *r, pointer p, const pointers *values);
 void object_load(reach *r, pointer p, pointers *values);
 bool object_copy(reach *r, pointer to, pointer from); /* memcpy: all cells of one object become cells of the other */
@@ -157,10 +178,14 @@ typedef struct {
     uint32_t context;
 } thread;
 
+enum { SLOT_ESCAPES = 1, SLOT_INDEXED = 2 };
+
+/* What is known of an object in the frames of a function, in whatever context. */
 typedef struct {
     const lift_func *func;
-    int64_t start; /* of an object in its frame */
-} escape;
+    int64_t start;
+    uint32_t flags;
+} slot;
 
 /* An access as one context performs it, to one object. */
 typedef struct {
@@ -168,7 +193,8 @@ typedef struct {
     ir_value access; /* 0: a call that accesses memory for the program */
     uint32_t object;
     int64_t offset;
-    uint64_t stride, width;
+    strides by;
+    uint64_t width;
     bool write;
 } touch;
 
@@ -178,7 +204,7 @@ struct reach {
     VEC(object) objects;
     VEC(context) contexts; /* [0] unused */
     VEC(thread) threads;   /* [0] is main */
-    VEC(escape) escapes;
+    VEC(slot) slots;
     VEC(touch) touches;    /* filled by the last round */
     linear **forms;        /* per function */
     bool changed, last;
@@ -190,7 +216,6 @@ struct reach {
 bool reach_walk(reach *r);
 /* The pointers of an address expression in a context. */
 void reach_address(const reach *r, const context *c, const ir_insn *access, pointers *out);
-bool reach_escapes(const reach *r, const lift_func *func, int64_t start);
 void reach_free(reach *r);
 
 /* --- field.c ---------------------------------------------------------------------------------------------------------- */
@@ -198,8 +223,12 @@ void reach_free(reach *r);
 /* Gives heap objects the types that the memory cells, parameters and results which hold their addresses declare. */
 void field_infer_types(reach *r);
 
+/* The place of a cell in an object of this type: all elements of an array are one. Leaves in *stride what no array
+ * accounts for. */
+int64_t field_place(const image_type *type, int64_t offset, const strides *by, uint64_t *stride);
+
 typedef void field_emit(void *user, const char *path);
-/* Calls emit for each field of a typed object that the bytes offset + k * stride, `width` of them, overlap. */
-void field_each(const object *o, bool heap, int64_t offset, uint64_t stride, uint64_t width, field_emit *emit, void *user);
+/* Calls emit for each field of a typed object that an access to `width` bytes there overlaps. */
+void field_each(const object *o, bool heap, const touch *t, field_emit *emit, void *user);
 
 #endif

@@ -21,22 +21,16 @@ static ir_value argument(const ir_func *ir, const ir_insn *call, uint32_t k)
 static void join_state(reach *r, state *into, const state *from)
 {
     r->changed |= pointers_join(&into->to, &from->to);
-    r->changed |= number_join(&into->num, from->num);
+    r->changed |= number_join(&into->num, &from->num);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------------ */
 
 static number number_of(const context *c, const linear *form, uint32_t but)
 {
-    number sum = {.known = true, .offset = form->constant};
-    for (uint32_t i = 0; i < form->count; i++) {
-        if (i == but) continue;
-        const number *n = &c->values[form->value[i]].num;
-        if (!n->known) return (number){0};
-        uint64_t factor = (uint64_t)form->factor[i];
-        sum.offset = (int64_t)((uint64_t)sum.offset + factor * (uint64_t)n->offset);
-        sum.stride = number_gcd(sum.stride, (form->factor[i] < 0 ? 0 - factor : factor) * n->stride);
-    }
+    number sum = {.count = 1, .offset = {form->constant}};
+    for (uint32_t i = 0; i < form->count; i++)
+        if (i != but) sum = number_sum(&sum, &c->values[form->value[i]].num, form->factor[i]);
     return sum;
 }
 
@@ -46,13 +40,13 @@ static void pointers_of(const context *c, const linear *form, pointers *out)
         const pointers *base = &c->values[form->value[i]].to;
         if (form->factor[i] != 1 || !base->len) continue;
         number rest = number_of(c, form, i);
-        if (!rest.known) continue;
-        for (uint32_t k = 0; k < base->len; k++) {
-            pointer p = base->data[k];
-            p.offset = (int64_t)((uint64_t)p.offset + (uint64_t)rest.offset);
-            p.stride = number_gcd(p.stride, rest.stride);
-            pointers_add(out, p);
-        }
+        for (uint32_t k = 0; k < base->len; k++)
+            for (uint32_t n = 0; n < rest.count; n++) {
+                pointer p = base->data[k];
+                p.offset = (int64_t)((uint64_t)p.offset + (uint64_t)rest.offset[n]);
+                strides_join(&p.by, &rest.by);
+                pointers_add(out, p);
+            }
     }
 }
 
@@ -73,7 +67,7 @@ static void add_root(reach *r, state *into, root at, int64_t offset)
 
 static void add_number(reach *r, state *into, number n)
 {
-    r->changed |= number_join(&into->num, n);
+    r->changed |= number_join(&into->num, &n);
 }
 
 static void eval_entry(reach *r, uint32_t at, uint16_t var, state *into)
@@ -121,7 +115,7 @@ static void eval_opaque(reach *r, uint32_t at, const ir_insn *insn, state *into)
         const pointers *from = &c->values[argument(ir, insn, k)].to;
         for (uint32_t i = 0; i < from->len; i++) {
             pointer p = from->data[i];
-            p.stride = 1;
+            strides_add(&p.by, 1);
             r->changed |= pointers_add(&into->to, p);
         }
     }
@@ -130,9 +124,20 @@ static void eval_opaque(reach *r, uint32_t at, const ir_insn *insn, state *into)
 /* The bits that a constant mask leaves are multiples of its lowest one. */
 static number masked(const context *c, const ir_insn *insn)
 {
-    number by = insn->b ? c->values[insn->b].num : (number){.known = true, .offset = insn->imm};
-    if (!by.known || by.stride || by.offset == 0) return ANY_NUMBER;
-    return (number){.known = true, .stride = (uint64_t)by.offset & (0 - (uint64_t)by.offset)};
+    int64_t mask = insn->imm;
+    if ((insn->b && !number_is(&c->values[insn->b].num, &mask)) || mask == 0) return ANY_NUMBER;
+    return (number){.count = 1, .by = {1, {(uint64_t)mask & (0 - (uint64_t)mask)}}};
+}
+
+/* xor %ecx, %ecx; setb %cl: 0 or 1 */
+static number inserted(const context *c, const ir_insn *insn)
+{
+    int64_t before;
+    const number *part = &c->values[insn->b].num;
+    if (insn->imm || part->by.count || !number_is(&c->values[insn->a].num, &before) || before) return ANY_NUMBER;
+    for (uint32_t i = 0; i < part->count; i++)
+        if (part->offset[i] < 0 || part->offset[i] > 127) return ANY_NUMBER;
+    return *part;
 }
 
 static void eval_result(reach *r, uint32_t at, ir_value v, const ir_insn *insn, state *into);
@@ -156,8 +161,11 @@ static void eval_own(reach *r, uint32_t at, ir_value v, state *into)
         join_state(r, into, &c->values[insn->b]);
         return;
     case IR_INSERT:
+        if (insn->width == 8) join_state(r, into, &c->values[insn->b]);
+        else add_number(r, into, inserted(c, insn));
+        return;
     case IR_EXTRACT:
-        if (insn->width == 8 && insn->imm == 0) join_state(r, into, &c->values[insn->op == IR_INSERT ? insn->b : insn->a]);
+        if (insn->width == 8 && insn->imm == 0) join_state(r, into, &c->values[insn->a]);
         else add_number(r, into, ANY_NUMBER);
         return;
     case IR_LOAD: eval_load(r, at, insn, into); return;
@@ -188,7 +196,8 @@ static void eval(reach *r, uint32_t at, ir_value v)
     pointers_of(c, form, &found);
     r->changed |= pointers_join(&c->values[v].to, &found);
     vec_free(&found);
-    r->changed |= number_join(&c->values[v].num, number_of(c, form, UINT32_MAX));
+    number sum = number_of(c, form, UINT32_MAX);
+    r->changed |= number_join(&c->values[v].num, &sum);
 }
 
 /* --- contexts ---------------------------------------------------------------------------------------------------------- */
@@ -246,13 +255,6 @@ static void start_thread(reach *r, const lift_func *func, const state *passed)
 
 /* --- calls ------------------------------------------------------------------------------------------------------------- */
 
-bool reach_escapes(const reach *r, const lift_func *func, int64_t start)
-{
-    for (uint32_t i = 0; i < r->escapes.len; i++)
-        if (r->escapes.data[i].func == func && r->escapes.data[i].start == start) return true;
-    return false;
-}
-
 /* Addresses of the context's own frame that go where the function cannot see them. */
 static void note_escapes(reach *r, uint32_t at, const pointers *set)
 {
@@ -260,9 +262,8 @@ static void note_escapes(reach *r, uint32_t at, const pointers *set)
         const root *from = &r->roots.data[set->data[i].root];
         if ((from->kind != ROOT_FRAME && from->kind != ROOT_ALIGNED) || from->context != at) continue;
         int64_t offset;
-        const object *o = object_of(r, set->data[i], &offset);
-        const lift_func *func = r->contexts.data[at].func;
-        if (!reach_escapes(r, func, o->start)) vec_push(&r->escapes, (escape){.func = func, .start = o->start});
+        uint32_t o = object_at(r, set->data[i], &offset);
+        object_mark(r, o, SLOT_ESCAPES);
     }
 }
 
@@ -310,12 +311,14 @@ static const lift_func *function_at(const reach *r, const pointer *p)
     return r->roots.data[p->root].kind == ROOT_MODULE ? lift_func_at(r->module, (uint64_t)p->offset) : NULL;
 }
 
-static void touch_range(reach *r, uint32_t at, const pointers *to, number length, bool write)
+static void touch_range(reach *r, uint32_t at, const pointers *to, const number *length, bool write)
 {
+    int64_t width;
     for (uint32_t i = 0; r->last && i < to->len; i++) {
-        touch t = {.context = at, .write = write, .stride = to->data[i].stride, .width = (uint64_t)length.offset};
+        touch t = {.context = at, .write = write, .by = to->data[i].by, .width = 1};
         t.object = object_at(r, to->data[i], &t.offset);
-        if (length.stride) t.stride = 1, t.width = 1;
+        if (number_is(length, &width)) t.width = (uint64_t)width;
+        else strides_add(&t.by, 1);
         vec_push(&r->touches, t);
     }
 }
@@ -341,15 +344,16 @@ static void call_library(reach *r, uint32_t at, ir_value call, const char *name)
         uint32_t to = func && func->ir && func->block_count ? callee_context(r, at, call, func) : 0;
         for (uint32_t k = 0; to && m->passes && k < arg[m->passes]->to.len; k++) {
             pointer p = arg[m->passes]->to.data[k];
-            number size = arg[3]->num; /* qsort: the elements' */
-            p.stride = number_gcd(p.stride, size.known && !size.stride ? (uint64_t)size.offset : 1);
+            int64_t size = 1; /* qsort: of an element */
+            number_is(&arg[3]->num, &size);
+            strides_add(&p.by, (uint64_t)size);
             r->changed |= pointers_add(&r->contexts.data[to].params[IR_RDI].to, p);
             r->changed |= pointers_add(&r->contexts.data[to].params[IR_RSI].to, p);
         }
     }
-    if (m->written) touch_range(r, at, &arg[m->written]->to, arg[m->length]->num, true);
+    if (m->written) touch_range(r, at, &arg[m->written]->to, &arg[m->length]->num, true);
     if (m->read) {
-        touch_range(r, at, &arg[m->read]->to, arg[m->length]->num, false);
+        touch_range(r, at, &arg[m->read]->to, &arg[m->length]->num, false);
         for (uint32_t i = 0; i < arg[m->written]->to.len; i++)
             for (uint32_t k = 0; k < arg[m->read]->to.len; k++)
                 r->changed |= object_copy(r, arg[m->written]->to.data[i], arg[m->read]->to.data[k]);
@@ -375,7 +379,7 @@ static void library_result(reach *r, uint32_t at, ir_value call, const char *nam
     case RESULT_INTO_FIRST:
         for (uint32_t i = 0; i < first->to.len; i++) {
             pointer p = first->to.data[i];
-            p.stride = 1;
+            strides_add(&p.by, 1);
             r->changed |= pointers_add(&into->to, p);
         }
         return;
@@ -495,12 +499,13 @@ static void note_touches(reach *r, uint32_t at, ir_value v)
     reach_address(r, c, insn, &to);
     if (!to.len) r->unknown_accesses++;
     for (uint32_t i = 0; i < to.len; i++) {
-        touch t = {.context = at, .access = v, .stride = to.data[i].stride, .width = insn->width};
+        touch t = {.context = at, .access = v, .by = to.data[i].by, .width = insn->width};
         t.object = object_at(r, to.data[i], &t.offset);
+        if (t.by.count || (insn->flags & IR_REP)) object_mark(r, t.object, SLOT_INDEXED);
         if (insn->flags & IR_REP) {
-            const number *times = insn->c ? &c->values[insn->c].num : &ANY_NUMBER;
-            if (times->known && !times->stride) t.width *= (uint64_t)times->offset;
-            else t.stride = number_gcd(t.stride, t.width);
+            int64_t times;
+            if (insn->c && number_is(&c->values[insn->c].num, &times)) t.width *= (uint64_t)times;
+            else strides_add(&t.by, t.width);
         }
         for (unsigned write = 0; write < 2; write++) {
             if (!(insn->flags & (write ? IR_WRITE : IR_READ))) continue;
@@ -636,7 +641,7 @@ void reach_free(reach *r)
     vec_free(&r->objects);
     vec_free(&r->contexts);
     vec_free(&r->threads);
-    vec_free(&r->escapes);
+    vec_free(&r->slots);
     vec_free(&r->touches);
     arena_free(&r->memory);
 }
