@@ -79,9 +79,10 @@ static void *play(void *argument)
     for (long round = 1; round < 30; round++) {
         long tens, ones;
         struct sample s = make_sample(round, &score->count);
-        score->last = consider(s, &score->range); // NORACE: this thread's score
-        split(score->range.high, &tens, &ones);   // NORACE: this thread's score
-        publish(score->range.high, tens, ones, round, score->last, 1, &board.total, &board.peak);
+        long last = consider(s, &score->range); // NORACE: this thread's score
+        split(score->range.high, &tens, &ones); // NORACE: this thread's score
+        publish(score->range.high, tens, ones, round, last, 1, &board.total, &board.peak);
+        score->last = last; // NORACE: this thread's score
     }
     return NULL;
 }

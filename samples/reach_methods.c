@@ -66,10 +66,11 @@ static int by_width(const void *x, const void *y)
 static long ask(struct shape *s)
 {
     static long calls;
-    calls++; // RACE
-    asked++; // NORACE: thread-local
-    s->area = s->ops->area(s); // NORACE: this thread's shape
-    return s->area + (calls < 0); // RACE
+    long area = s->ops->area(s); // NORACE: this thread's shape
+    calls++;                     // RACE
+    asked++;                     // NORACE: thread-local
+    s->area = area;              // NORACE: this thread's shape
+    return area;
 }
 
 static void *change(void *argument)

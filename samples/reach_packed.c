@@ -73,10 +73,10 @@ static void *monitor(void *argument)
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 10;
+    device.id = (unsigned char)rounds; // NORACE: before the threads
     history = calloc(1, sizeof *history + LENGTH * sizeof history->all[0]);
     if (!history) return 2;
-    device.id = (unsigned char)rounds; // NORACE: before the threads
-    device.ready = 1;                  // NORACE: before the threads
+    device.ready = 1; // NORACE: before the threads
     double sum = 0;
     for (int round = 0; round < rounds; round++) {
         pthread_t driver, watcher;

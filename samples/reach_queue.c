@@ -35,14 +35,16 @@ struct statistics stats;
 
 static void square(struct job *job)
 {
-    job->output = job->input * job->input;                       // NORACE: the worker's job
-    if (job->output > stats.largest) stats.largest = job->output; // RACE
+    long output = job->input * job->input;          // NORACE: the worker's job
+    job->output = output;                           // NORACE: the worker's job
+    if (output > stats.largest) stats.largest = output; // RACE
 }
 
 static void halve(struct job *job)
 {
-    job->output = job->input / 2;                                // NORACE: the worker's job
-    if (job->output > stats.largest) stats.largest = job->output; // RACE
+    long output = job->input / 2;                   // NORACE: the worker's job
+    job->output = output;                           // NORACE: the worker's job
+    if (output > stats.largest) stats.largest = output; // RACE
 }
 
 static void (*const kinds[])(struct job *) = {square, halve};

@@ -189,7 +189,7 @@ static bool put_check(const place *p, opnd_t memory)
     if (drreg_reserve_register(dc, p->block, p->where, NULL, &c) != DRREG_SUCCESS) goto no_c;
 
     bool good = true;
-    if (opnd_is_abs_addr(memory)) {
+    if (opnd_is_near_abs_addr(memory)) {
         instrlist_insert_mov_immed_ptrsz(dc, (ptr_int_t)opnd_get_addr(memory), opnd_create_reg(a), p->block, p->where,
                                          NULL, NULL);
     } else {

@@ -216,8 +216,10 @@ static void add_dynamic(image *img, symbol_list *list)
     }
     /* As a file with two sections, so that there is one way to read a table. */
     elf_section sections[3] = {
-        [1] = {.h = {.sh_type = SHT_DYNSYM, .sh_size = count * sizeof(Elf64_Sym), .sh_link = 2}, .bytes = symbols},
-        [2] = {.h = {.sh_type = SHT_STRTAB, .sh_size = in->dynamic.strings_size}, .bytes = strings}};
+        [1] = {.h = {.sh_type = SHT_DYNSYM, .sh_flags = SHF_ALLOC, .sh_size = count * sizeof(Elf64_Sym), .sh_link = 2},
+               .bytes = symbols},
+        [2] = {.h = {.sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC, .sh_size = in->dynamic.strings_size},
+               .bytes = strings}};
     elf_file file = {.sections = sections, .section_count = 3};
     add_tables(img, list, &file, SHT_DYNSYM);
 }

@@ -6,8 +6,9 @@
  * return are cut, and what depends on the change is built again, until nothing changes.
  *
  * Cold parts of functions have frame descriptions of their own, which do not always look different from a function's.
- * One that nothing calls or points to is taken for a part when a conditional jump leads to it, when it jumps back into
- * the middle of another function, or when it is a landing pad. */
+ * One that nothing calls or points to, and that lies where functions do not begin (not aligned, or packed among such),
+ * is taken for a part when a conditional jump leads to it, when it jumps back into the middle of another function, or
+ * when just one function jumps to it. */
 #include "static/lift/flow.h"
 
 #include <omp.h>
@@ -21,6 +22,12 @@ typedef struct {
     uint64_t addr;
     uint32_t found;
 } start;
+
+typedef struct {
+    uint64_t start, end;
+} piece;
+
+typedef VEC(piece) pieces;
 
 typedef struct {
     flow_space *space;
@@ -267,9 +274,12 @@ static bool is_plt_fde(const image *img, const image_fde *fde)
 static void seed_frames(finder *f)
 {
     const image *img = f->space->img;
-    for (uint32_t i = 0; i < img->pad_count; i++) { /* a function does not begin with a landing pad */
-        const image_fde *fde = image_fde_at(img, img->pads[i].pad);
-        if (fde && fde->start == img->pads[i].pad) set_part(f, fde->start);
+    for (uint32_t i = 0; i < img->pad_count; i++) { /* a function does not begin with a landing pad, or a nop and one */
+        uint64_t pad = img->pads[i].pad;
+        const image_fde *fde = image_fde_at(img, pad);
+        uint8_t first = 0;
+        if (!fde || pad - fde->start > 1) continue;
+        if (pad == fde->start || (image_read(img, fde->start, &first, 1) && first == 0x90)) set_part(f, fde->start);
     }
     for (uint32_t i = 0; i < img->fde_count; i++) {
         const image_fde *fde = &img->fdes[i];
@@ -278,7 +288,9 @@ static void seed_frames(finder *f)
         const image_symbol *s = f->space->symbols ? image_symbol_covering(img, fde->start) : NULL;
         bool inside = s && s->addr != fde->start && (s->type == IMAGE_SYM_FUNC || s->type == IMAGE_SYM_IFUNC);
         if (fde->fragment || inside) flow_set(f->space->parts, (uint64_t)place);
-        if (!flow_bit(f->space->parts, (uint64_t)place)) add_start(f, fde->start, FOUND_FDE);
+        if (flow_bit(f->space->parts, (uint64_t)place)) continue;
+        add_start(f, fde->start, FOUND_FDE);
+        if (fde->start % 16) flow_set(f->space->doubtful, (uint64_t)place);
     }
 }
 
@@ -298,42 +310,101 @@ static void note_pointer(finder *f, uint64_t addr)
     if (place >= 0) flow_set(f->pointed, (uint64_t)place);
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add_tables(const finder *f, pieces *out)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        for (uint32_t t = 0; t < f->funcs[i].func->table_count; t++) {
+            const lift_table *table = &f->funcs[i].func->tables[t];
+            vec_push(out, (piece){table->table, table->table + (uint64_t)table->count * table->entry_size});
+        }
+}
+
+/* What data and code point to; the entries of jump tables are no pointers. */
 static void note_pointers(finder *f)
 {
     const image *img = f->space->img;
-    for (uint32_t i = 0; i < img->reloc_count; i++)
-        if (img->relocs[i].kind == IMAGE_REL_ADDR || img->relocs[i].kind == IMAGE_REL_GUESS ||
-            img->relocs[i].kind == IMAGE_REL_IFUNC)
-            note_pointer(f, img->relocs[i].target);
+    pieces tables = {0};
+    uint32_t t = 0;
+    uint64_t done = 0;
+    add_tables(f, &tables);
+    if (tables.len) qsort(tables.data, tables.len, sizeof *tables.data, by_start);
+    memset(f->pointed, 0, (f->space->code_size / 64 + 1) * sizeof *f->pointed);
+    for (uint32_t i = 0; i < img->reloc_count; i++) {
+        const image_reloc *r = &img->relocs[i];
+        for (; t < tables.len && tables.data[t].start <= r->addr; t++)
+            if (tables.data[t].end > done) done = tables.data[t].end;
+        if (r->addr >= done && (r->kind == IMAGE_REL_ADDR || r->kind == IMAGE_REL_GUESS || r->kind == IMAGE_REL_IFUNC))
+            note_pointer(f, r->target);
+    }
     for (uint32_t i = 0; i < f->count; i++)
         for (uint32_t r = 0; r < f->funcs[i].ref_count; r++)
             if (f->funcs[i].refs[r] & FLOW_POINTER) note_pointer(f, f->funcs[i].refs[r] & ~FLOW_POINTER);
+    vec_free(&tables);
 }
 
-enum { BY_BRANCH = 1, BY_JUMP = 2, JUMPS_BACK = 4 };
+enum { BY_JUMP = 1, BY_BRANCH = 2, BY_MANY = 4, JUMPS_BACK = 8 };
+
+/* In the middle of a function that has a frame description, as against the beginning of a part. */
+static bool is_inside(const finder *f, uint64_t addr)
+{
+    const image_fde *fde = image_fde_at(f->space->img, addr);
+    return fde && fde->start != addr && flow_has(f->space, f->space->starts, fde->start);
+}
 
 /* Marks, per function, how it is connected to others by jumps. */
 static uint8_t *connections(const finder *f)
 {
     uint8_t *how = base_alloc_zero(f->count, sizeof *how);
+    uint32_t *from = base_alloc(f->count * sizeof *from);
     for (uint32_t i = 0; i < f->count; i++) {
         const flow_func *func = &f->funcs[i];
         for (uint32_t l = 0; l < func->leave_count; l++) {
             const flow_leave *leave = &func->leaves[l];
-            if (leave->kind == LEAVE_SHARE) how[i] |= JUMPS_BACK;
+            if (leave->kind == LEAVE_SHARE && is_inside(f, leave->target)) how[i] |= JUMPS_BACK;
             if (leave->kind != LEAVE_TAIL && leave->kind != LEAVE_BRANCH) continue;
             uint32_t to = index_of(f, leave->target);
-            if (to < f->count && f->entries[to] == leave->target)
-                how[to] |= leave->kind == LEAVE_BRANCH ? BY_BRANCH : BY_JUMP;
+            if (to == f->count || f->entries[to] != leave->target) continue;
+            if ((how[to] & (BY_JUMP | BY_BRANCH)) && from[to] != i) how[to] |= BY_MANY;
+            how[to] |= leave->kind == LEAVE_BRANCH ? BY_BRANCH : BY_JUMP;
+            from[to] = i;
         }
     }
+    free(from);
     return how;
+}
+
+/* Functions that certainly are ones begin at multiples of 16, as compilers that make cold parts do it. */
+static bool are_aligned(const finder *f)
+{
+    uint32_t sure = 0, aligned = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (!flow_bit(f->called, (uint64_t)flow_place(f->space, f->entries[i]))) continue;
+        sure++;
+        aligned += f->entries[i] % 16 == 0;
+    }
+    return aligned >= sure - sure / 4;
+}
+
+/* Frame descriptions without padding between them, not aligned: where the linker gathers what is cold. */
+static bool is_packed(const image *img, uint64_t addr)
+{
+    const image_fde *fde = image_fde_at(img, addr), *first = img->fdes, *last = img->fdes + img->fde_count - 1;
+    if (!fde) return false;
+    bool before = fde > first && fde[-1].end == fde->start, after = fde < last && fde[1].start == fde->end;
+    return before && after && (fde[-1].start % 16 || fde[1].start % 16);
 }
 
 /* Takes the parts out of the list; what jumps to them is to be built again. */
 static void drop_parts(finder *f)
 {
     flow_space *space = f->space;
+    bool aligned = are_aligned(f);
     uint64_t *changed = base_alloc_zero(space->code_size / 64 + 1, sizeof *changed);
     uint8_t *how = connections(f);
     uint32_t kept = 0;
@@ -341,7 +412,9 @@ static void drop_parts(finder *f)
         uint64_t place = (uint64_t)flow_place(space, f->entries[i]);
         bool wanted = (f->found[i] & ~(uint32_t)(FOUND_FDE | FOUND_TAIL)) || flow_bit(f->called, place) ||
                       flow_bit(f->pointed, place);
-        bool part = !wanted && (how[i] & (BY_BRANCH | BY_JUMP)) && (how[i] & (BY_BRANCH | JUMPS_BACK));
+        bool odd = f->entries[i] % 16 || is_packed(space->img, f->entries[i]);
+        bool part = !wanted && odd && (how[i] & (BY_BRANCH | BY_JUMP)) &&
+                    ((how[i] & (JUMPS_BACK | BY_BRANCH)) || (aligned && !(how[i] & BY_MANY)));
         if (part) {
             flow_set(changed, place);
             flow_set(space->parts, place);
@@ -354,6 +427,7 @@ static void drop_parts(finder *f)
         f->found[kept] = f->found[i];
         f->funcs[kept++] = f->funcs[i];
     }
+    memset(space->doubtful, 0, (space->code_size / 64 + 1) * sizeof *space->doubtful);
     if (kept < f->count) {
         f->count = kept;
         forget_callers(f, changed);
@@ -396,34 +470,24 @@ static void settle_tables(finder *f)
 
 /* --- pointers and gaps --------------------------------------------------------------------------------------------- */
 
-/* Code that is explained: [start, end) pieces, sorted, that may overlap. */
-typedef VEC(image_pad) pieces;
-
-static int by_start(const void *a, const void *b)
-{
-    const image_pad *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
-
+/* Code that is explained, sorted. */
 static void explained(const finder *f, pieces *out)
 {
     const image *img = f->space->img;
     for (uint32_t i = 0; i < img->fde_count; i++)
-        vec_push(out, (image_pad){img->fdes[i].start, img->fdes[i].end, 0});
+        vec_push(out, (piece){img->fdes[i].start, img->fdes[i].end});
     for (uint32_t i = 0; i < img->plt_count; i++)
-        vec_push(out, (image_pad){img->plts[i].addr, img->plts[i].addr + img->plts[i].size, 0});
+        vec_push(out, (piece){img->plts[i].addr, img->plts[i].addr + img->plts[i].size});
     for (uint32_t i = 0; i < img->section_count; i++)
         if (!strncmp(img->sections[i].name, ".plt", 4))
-            vec_push(out, (image_pad){img->sections[i].addr, img->sections[i].addr + img->sections[i].size, 0});
+            vec_push(out, (piece){img->sections[i].addr, img->sections[i].addr + img->sections[i].size});
+    add_tables(f, out);
     for (uint32_t i = 0; i < f->count; i++) {
         const lift_func *func = f->funcs[i].func;
-        vec_push(out, (image_pad){func->entry, func->end, 0});
+        vec_push(out, (piece){func->entry, func->end});
         for (uint32_t b = 0; b < func->block_count; b++)
             if (func->blocks[b].start < func->entry || func->blocks[b].end > func->end)
-                vec_push(out, (image_pad){func->blocks[b].start, func->blocks[b].end, 0});
-        for (uint32_t t = 0; t < func->table_count; t++)
-            vec_push(out, (image_pad){func->tables[t].table,
-                                      func->tables[t].table + (uint64_t)func->tables[t].count * func->tables[t].entry_size, 0});
+                vec_push(out, (piece){func->blocks[b].start, func->blocks[b].end});
     }
     if (out->len) qsort(out->data, out->len, sizeof *out->data, by_start);
 }
@@ -554,6 +618,7 @@ void discover(flow_space *space, int jobs, flow_found *found)
     seed_frames(&f);
     seed_entry_points(&f);
     settle(&f);
+    settle_tables(&f);
     note_pointers(&f);
     drop_parts(&f);
     settle_tables(&f);

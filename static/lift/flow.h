@@ -61,6 +61,7 @@ typedef struct {
     uint64_t low, high; /* of the addresses of all sections */
     uint64_t *starts;   /* bit per code byte: a function starts here */
     uint64_t *parts;    /* bit per code byte: a part of other functions starts here (.cold), not a function */
+    uint64_t *doubtful; /* bit per code byte: a start that may yet turn out to be a part */
     uint64_t *dead;     /* bit per code byte: the function that starts here never returns */
     uint64_t *named_dead; /* the same, said by its name */
     bool *plt_dead;     /* per image_plt: the function called never returns */

@@ -6,7 +6,8 @@
  * sight (an argument, a stored value, an index added, a merge with another value) escapes; what it can reach depends
  * on what is known of the function:
  *
- *   unoptimised, with DWARF   the variable that the address lies in (or ends at): such code takes no other addresses
+ *   unoptimised, with DWARF   the variable that the address lies in, or the array that it ends: such code takes no other
+ *                             addresses
  *   anything else             the whole frame, since optimisers bias addresses at will, except the places where the
  *                             unwind rows say that callee-saved registers are kept: no C object is there
  *
@@ -34,6 +35,8 @@ typedef struct {
     bool rows_read;
     uint32_t realign;    /* the instruction that realigns the stack pointer, 0: none */
     bool lost;           /* paths with different stack pointers meet */
+    int32_t pointer;     /* what rbp is after push %rbp; mov %rsp, %rbp at the start, else FRAME_OTHER */
+    bool pointer_escapes;
     VEC(int32_t) escapes;
     VEC(span) killed;
     VEC(place) direct;
@@ -42,10 +45,34 @@ typedef struct {
 
 /* --- the stack pointer --------------------------------------------------------------------------------------------- */
 
+/* Inside this file a value may also be a place in the frame plus an unknown index: gcc -O0 writes x[i].a as i * 40 + rbp,
+ * then subtracts the place of x. It is followed through constants like an exact one; other files never see it. */
+enum { FRAME_INDEXED = 1 << 30 };
+
+static bool is_indexed(int32_t v)
+{
+    return frame_is(v) && v > FRAME_INDEXED - FRAME_LIMIT;
+}
+
+static bool is_exact(int32_t v)
+{
+    return frame_is(v) && !is_indexed(v);
+}
+
+static int32_t without_index(int32_t v)
+{
+    return is_indexed(v) ? v - FRAME_INDEXED : v;
+}
+
+static int32_t with_index(int32_t v)
+{
+    return is_exact(v) ? v + FRAME_INDEXED : v;
+}
+
 static int32_t frame_add(int32_t v, int64_t by)
 {
     if (!frame_is(v)) return v;
-    int32_t origin = v > FRAME_LIMIT ? FRAME_REALIGNED : 0;
+    int32_t origin = (is_indexed(v) ? FRAME_INDEXED : 0) + (without_index(v) > FRAME_LIMIT ? FRAME_REALIGNED : 0);
     if (by > FRAME_LIMIT || by < -FRAME_LIMIT) return FRAME_OTHER;
     int64_t offset = (int64_t)(v - origin) + by;
     return offset > FRAME_LIMIT / 2 || offset < -FRAME_LIMIT / 2 ? FRAME_OTHER : (int32_t)offset + origin;
@@ -59,16 +86,25 @@ static int32_t operand(const frame *f, const int32_t *regs, ir_value v)
     return var < REGS ? regs[var] : FRAME_OTHER;
 }
 
+/* A place in the frame and something that is none, added or subtracted. */
+static int32_t evaluate_index(const ir_insn *insn, int32_t a, int32_t b)
+{
+    if (insn->var == IR_RSP || frame_is(a) == frame_is(b)) return FRAME_OTHER; /* alloca: below all slots */
+    if (frame_is(b) && (insn->op == IR_SUB || insn->scale != 1)) return FRAME_OTHER;
+    return with_index(frame_add(frame_is(a) ? a : b, insn->op == IR_LEA ? insn->imm : 0));
+}
+
 static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
 {
     const ir_insn *insn = &f->raw->code.data[i];
-    if (insn->width != 8) return FRAME_OTHER;
+    if (insn->width != 8 || raw_has_args(insn->op)) return FRAME_OTHER;
     int32_t a = operand(f, regs, insn->a);
     switch (insn->op) {
     case IR_COPY: return a;
-    case IR_LEA: return insn->b || !insn->a ? FRAME_OTHER : frame_add(a, insn->imm);
+    case IR_LEA: return insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : frame_add(a, insn->imm);
+    case IR_SUB: return insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : FRAME_OTHER;
     case IR_AND: /* and $-N, %rsp */
-        if (insn->b || !frame_is(a) || a > FRAME_LIMIT || insn->imm >= 0 || (insn->imm & -insn->imm) != -insn->imm)
+        if (insn->b || !is_exact(a) || a > FRAME_LIMIT || insn->imm >= 0 || (insn->imm & -insn->imm) != -insn->imm)
             return FRAME_OTHER;
         if (f->realign && f->realign != i) return FRAME_OTHER;
         f->realign = i;
@@ -168,14 +204,33 @@ static void solve(frame *f)
     free(dirty);
 }
 
+/* push %rbp; mov %rsp, %rbp: the cheap sign of unoptimised code, asked before DWARF is read. */
+static int32_t frame_pointer(const frame *f)
+{
+    const raw_func *raw = f->raw;
+    if (!raw->func->block_count) return FRAME_OTHER;
+    for (uint32_t i = raw->first[0]; i < raw->first[1] && raw->code.data[i].insn < 4; i++)
+        if (raw->code.data[i].var == IR_RBP && is_exact(raw->frame[i])) return raw->frame[i];
+    return FRAME_OTHER;
+}
+
 /* --- what escapes --------------------------------------------------------------------------------------------------- */
 
 static void escape(frame *f, int32_t v)
 {
     if (!frame_is(v)) return;
+    v = without_index(v);
+    f->pointer_escapes |= v == f->pointer;
     for (uint32_t i = 0; i < f->escapes.len && i < 64; i++)
         if (f->escapes.data[i] == v) return;
     vec_push(&f->escapes, v);
+}
+
+/* An index leads to the object where it is added, unless that is the bare frame pointer, which points to none: then to
+ * where the constants that are added later lead. They are looked at in either case. */
+static void index_into(frame *f, int32_t v)
+{
+    if (without_index(v) != f->pointer) escape(f, v);
 }
 
 static void kill(frame *f, int32_t start, int32_t end)
@@ -202,12 +257,12 @@ static void escape_args(frame *f, const int32_t *regs, const ir_insn *insn)
 static void look_at_access(frame *f, const int32_t *regs, uint32_t i)
 {
     ir_insn *insn = &f->raw->code.data[i];
-    int32_t a = operand(f, regs, insn->a);
-    escape(f, operand(f, regs, insn->b));
+    int32_t a = operand(f, regs, insn->a), b = operand(f, regs, insn->b);
+    escape(f, insn->scale == 1 && frame_is(frame_add(b, insn->imm)) ? frame_add(b, insn->imm) : b);
     escape(f, operand(f, regs, insn->c));
     if (!frame_is(a)) return;
     int32_t at = frame_add(a, insn->imm);
-    if (insn->b || insn->scale != 1 || !frame_is(at) || (insn->flags & (IR_REP | IR_WIDE))) {
+    if (insn->b || insn->scale != 1 || !is_exact(at) || (insn->flags & (IR_REP | IR_WIDE))) {
         escape(f, frame_is(at) ? at : a);
         return;
     }
@@ -242,6 +297,7 @@ static void look_at(frame *f, const int32_t *regs, uint32_t i, uint32_t block)
         if (insn->var < REGS && is_live_after(f, insn, block)) escape(f, operand(f, regs, insn->b));
         return;
     default:
+        if (is_indexed(f->raw->frame[i])) index_into(f, f->raw->frame[i]);
         if (frame_is(f->raw->frame[i])) return; /* still in sight */
         if (insn->var == IR_RSP) return;        /* alloca: below all slots */
         escape(f, operand(f, regs, insn->a));
@@ -304,15 +360,6 @@ static bool has_unknown_jump(const lift_func *func)
     return false;
 }
 
-/* push %rbp; mov %rsp, %rbp: the cheap sign of unoptimised code, asked before DWARF is read. */
-static bool has_frame_pointer(const frame *f)
-{
-    const raw_func *raw = f->raw;
-    for (uint32_t i = raw->first[0]; i < raw->first[1] && raw->code.data[i].insn < 4; i++)
-        if (raw->code.data[i].var == IR_RBP && frame_is(raw->frame[i])) return true;
-    return false;
-}
-
 /* CFA-relative to entry-relative: the return address lies at CFA-8, where the stack pointer is at entry. */
 static int64_t from_cfa(int64_t offset)
 {
@@ -320,7 +367,7 @@ static int64_t from_cfa(int64_t offset)
 }
 
 /* A pointer past the end comes back into an array (`p = buffer + sizeof buffer; *--p = 0`). Of anything else nobody takes
- * the end without the start, so the address is that of the variable which starts there. */
+ * the end without the start, so the address is that of what starts there. */
 static bool ends_in_array(const image_type *type, unsigned depth)
 {
     if (!type || depth > 8) return true;
@@ -353,7 +400,7 @@ static void kill_variables(frame *f, const image_function *debug)
         for (uint32_t k = 0; k < debug->variable_count; k++) {
             const image_variable *var = &debug->variables[k];
             if (!frame_variable(var, &start, &end) || at < start || at > end) continue;
-            if (at < end || !inside || ends_in_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
+            if (at < end || ends_in_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
         }
         if (!inside) kill(f, (int32_t)at, (int32_t)above); /* an unnamed object, up to the next thing that is known */
     }
@@ -391,7 +438,7 @@ static void kill_reachable(frame *f)
     if (!f->escapes.len) return;
     f->raw->frame_escapes = true;
     const image_function *debug = NULL;
-    if (f->raw->img->has_debug && !f->realign && has_frame_pointer(f))
+    if (f->raw->img->has_debug && !f->realign && frame_is(f->pointer) && !f->pointer_escapes)
         debug = image_function_at(f->raw->img, f->raw->func->entry);
     if (debug && !debug->is_optimised)
         kill_variables(f, debug);
@@ -626,6 +673,7 @@ void raw_frame(raw_func *raw, const ir_func *ir)
 {
     frame f = {.raw = raw, .ir = ir};
     solve(&f);
+    f.pointer = frame_pointer(&f);
     find_escapes(&f);
     raw->frame_known = !f.lost;
     raw->frame_escapes = f.escapes.len > 0;
@@ -634,6 +682,10 @@ void raw_frame(raw_func *raw, const ir_func *ir)
         promote_all(&f);
         mind_calls(&f);
     }
+    for (uint32_t i = 0; i < raw->code.len; i++)
+        if (is_indexed(raw->frame[i])) raw->frame[i] = FRAME_OTHER;
+    for (size_t i = 0; i < (size_t)raw->func->block_count * REGS; i++)
+        if (is_indexed(raw->frame_in[i])) raw->frame_in[i] = FRAME_OTHER;
     free(f.rows);
     vec_free(&f.escapes);
     vec_free(&f.killed);

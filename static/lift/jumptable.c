@@ -463,11 +463,13 @@ static bool is_target(const flow_space *space, const lift_func *view, const lift
     const flow_region *r = flow_region_at(space, addr);
     if (!r) return false;
     if (addr == view->entry) return true;
-    if (flow_bit(space->starts, r->first + (addr - r->addr))) return false;
+    uint64_t place = r->first + (addr - r->addr);
+    if (flow_bit(space->starts, place)) return flow_bit(space->doubtful, place);
     const image_fde *own = image_fde_at(space->img, jump->addr), *fde = image_fde_at(space->img, addr);
     if (own && own == fde) return true;
     if (own || fde)
         return fde && (fde->fragment || flow_has(space, space->parts, fde->start) ||
+                       flow_has(space, space->doubtful, fde->start) ||
                        view->entry - fde->start < fde->end - fde->start);
     if (!strict) return true;
     uint64_t next = flow_region_at(space, view->entry + 1) ? flow_next_bit(space, space->starts, view->entry + 1) : 0;

@@ -269,9 +269,13 @@ static bool range_of(const slice_fact *fact, uint64_t c, uint64_t *low, uint64_t
     case CC_NBE: *low = c + 1, *high = m; return c != m;
     case CC_Z: *low = *high = c; return true;
     case CC_NZ: *low = (c + 1) & m, *high = (c - 1) & m; return true;
-    case CC_S: if (c) return false; /* fallthrough */
+    case CC_S:
+        if (c) return false;
+        __attribute__((fallthrough));
     case CC_L: *low = sign, *high = (c - 1) & m; return c != sign;
-    case CC_NS: if (c) return false; /* fallthrough */
+    case CC_NS:
+        if (c) return false;
+        __attribute__((fallthrough));
     case CC_NL: *low = c, *high = sign - 1; return true;
     case CC_LE: *low = sign, *high = c; return true;
     case CC_NLE: *low = (c + 1) & m, *high = sign - 1; return c != sign - 1;

@@ -21,6 +21,7 @@ void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
     size_t words = space->code_size / 64 + 1;
     space->starts = base_alloc_zero(words, sizeof(uint64_t));
     space->parts = base_alloc_zero(words, sizeof(uint64_t));
+    space->doubtful = base_alloc_zero(words, sizeof(uint64_t));
     space->dead = base_alloc_zero(words, sizeof(uint64_t));
     space->named_dead = base_alloc_zero(words, sizeof(uint64_t));
     space->plt_dead = base_alloc_zero(img->plt_count, sizeof(bool));
@@ -33,6 +34,7 @@ void flow_space_close(flow_space *space)
     free(space->regions);
     free(space->starts);
     free(space->parts);
+    free(space->doubtful);
     free(space->dead);
     free(space->named_dead);
     free(space->plt_dead);

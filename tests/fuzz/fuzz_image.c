@@ -4,12 +4,15 @@
  * Queries by address are asked for addresses that the image itself names, and for some beside them. */
 #include "static/image/image.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 
 enum { MAX_ADDRESSES = 400, MAX_ROWS = 200, MAX_FRAMES = 16 };
 
@@ -134,6 +137,28 @@ static void touch(const image *img)
     for (uint32_t i = 0; i < count; i++)
         touch_variable(&globals[i]);
     sink += image_debug_unread(img);
+}
+
+/* Most changes anywhere in a file only break its headers. Three of four are made inside one section, whose size stays. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr s;
+    srand(seed);
+    if (rand() % 4 && size >= sizeof h) {
+        memcpy(&h, data, sizeof h);
+        uint64_t at = h.e_shoff + (h.e_shnum ? (unsigned)rand() % h.e_shnum : 0) * sizeof s;
+        if (h.e_shoff < size && at < size && sizeof s <= size - at) {
+            memcpy(&s, data + at, sizeof s);
+            if (s.sh_type != SHT_NOBITS && s.sh_offset < size && s.sh_size && s.sh_size <= size - s.sh_offset) {
+                uint64_t from = (unsigned)rand() % s.sh_size, length = 1 + (unsigned)rand() % 32;
+                if (length > s.sh_size - from) length = s.sh_size - from;
+                LLVMFuzzerMutate(data + s.sh_offset + from, length, length);
+                return size;
+            }
+        }
+    }
+    return LLVMFuzzerMutate(data, size, max);
 }
 
 static void try_archive(const uint8_t *data, size_t size)

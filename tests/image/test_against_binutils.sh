@@ -1,12 +1,12 @@
 #!/bin/sh
 # What static/image says is what binutils say: symbols (nm), relocations and unwind tables (readelf), PLT stubs and
-# instruction boundaries of landing pads (objdump), lines and inlined frames (addr2line); over system binaries, the
-# command itself and the sample matrix.
+# instruction boundaries of landing pads (objdump), line tables (readelf) and inlined frames (LLVM's addr2line, where it
+# is installed); over system binaries, the command itself and the sample matrix.
 . "$RACE_SOURCE/tests/lib/check.sh"
 
 dump="$RACE_TOOLS/imagedump"
 [ -x "$dump" ] || skip "the test tools are not built"
-for tool in nm readelf objdump addr2line; do
+for tool in nm readelf objdump; do
     command -v $tool >/dev/null || skip "$tool is not installed"
 done
 
@@ -105,37 +105,41 @@ pads() {
         fail "pads of $1: $(head -n 1 "$work/inside") is no instruction"
 }
 
-# Addresses spread over the code that has unwind tables: starts, and some inside.
-addresses() {
-    "$dump" fdes "$1" | awk '{ print $1 }' >"$work/starts"
-    objdump -d --no-show-raw-insn -j .text "$1" 2>/dev/null |
-        awk -v every="$2" '/^ +[0-9a-f]+:/ && ++n % every == 0 { sub(/:/, "", $1); print $1 }' >"$work/inside"
-    sort -u "$work/starts" "$work/inside" | head -n 4000
-}
-
-# addr2line prints the discriminator too, and `?` for line 0 of a known file.
+# Rows of the line table: at each address the last one holds, except when its sequence ends there.
 lines() {
-    addresses "$1" 17 >"$work/addresses"
-    "$dump" lines "$1" <"$work/addresses" >"$work/ours.lines" || fail "imagedump lines $1"
-    addr2line -e "$1" <"$work/addresses" 2>/dev/null | sed 's/ (discriminator [0-9]*)$//; s/^??:?$/??:0/' >"$work/theirs.lines"
-    paste -d' ' "$work/addresses" "$work/ours.lines" >"$work/ours"
-    paste -d' ' "$work/addresses" "$work/theirs.lines" >"$work/theirs"
+    LC_ALL=C readelf -W -wL "$1" 2>/dev/null | awk '
+        $3 !~ /^0x/ { next }
+        $2 == "-" { delete row[$3]; for (i = 0; i < n; i++) if (sequence[i] != $3) print sequence[i], row[sequence[i]]; n = 0; next }
+        { sub(/.*\//, "", $1); row[$3] = $1 ":" ($2 ? $2 : "?"); sequence[n++] = $3 }' | sort -u -k1,1 | awk '$1 != "0x0"' >"$work/theirs"
+    cut -d' ' -f1 "$work/theirs" >"$work/addresses"
+    "$dump" lines "$1" <"$work/addresses" | sed 's/.*\///' | paste -d' ' "$work/addresses" - >"$work/ours"
     same lines "$1"
 }
 
+# addr2line of binutils loses inlined frames and file names in DWARF 5, so LLVM's is asked. It prefers the symbol's name
+# for the outermost frame: suffixes are cut, and names are not compared for C++.
 frames() {
-    addresses "$1" 17 >"$work/addresses"
-    "$dump" lines "$1" <"$work/addresses" | paste -d' ' "$work/addresses" - | sed -n 's/ .*[^?]:[1-9][0-9]*$//p' >"$work/known"
-    "$dump" frames "$1" <"$work/known" >"$work/ours.lines" || fail "imagedump frames $1"
-    addr2line -afi -e "$1" <"$work/known" 2>/dev/null | sed 's/ (discriminator [0-9]*)$//' >"$work/theirs.lines"
-    # one line per address
-    for side in ours theirs; do
-        awk '/^0x/ { if (line) print line; line = $0; next } { line = line " " $0 } END { print line }' \
-            "$work/$side.lines" >"$work/$side"
+    [ -n "$addr2line" ] || return
+    "$dump" fdes "$1" | awk '{ print $1 }' >"$work/starts"
+    objdump -d --no-show-raw-insn -j .text "$1" 2>/dev/null |
+        awk '/^ +[0-9a-f]+:/ && ++n % 7 == 0 && !/nop/ { sub(/:/, "", $1); printf "%16s\n", $1 }' | tr ' ' 0 >"$work/inside"
+    sort -u "$work/starts" "$work/inside" | head -n 3000 >"$work/all"
+    "$dump" lines "$1" <"$work/all" | paste -d' ' "$work/all" - | sed -n 's/ .*[^?]:[1-9][0-9]*$//p' >"$work/addresses"
+    "$dump" frames "$1" <"$work/addresses" >"$work/ours.lines" || fail "imagedump frames $1"
+    sed 's/^/0x/' "$work/addresses" | $addr2line -afi -e "$1" 2>/dev/null | sed 's/ (discriminator [0-9]*)$//' >"$work/theirs.lines"
+    case $1,$source in *,*.cpp) names=0 ;; *) names=1 ;; esac
+    for side in ours theirs; do # one line per address
+        awk -v names="$names" '
+            /^0x/ { if (line) print line; sub(/^0x0*/, ""); line = $0; name = 1; next }
+            name { sub(/\..*/, ""); if (names) line = line " " $0; name = 0; next }
+            { gsub(/\/\.\//, "/"); while (sub(/\/[^\/.][^\/]*\/\.\.\//, "/")); line = line " " $0; name = 1 }
+            END { print line }' "$work/$side.lines" >"$work/$side"
     done
     same "inlined frames" "$1"
 }
 
+addr2line=$(command -v llvm-addr2line || ls /usr/bin/llvm-addr2line-* 2>/dev/null | head -n 1)
+source=
 system=$(for name in ls sh bash perl python3 git gdb gcc ld awk; do command -v $name; done
          ldd "$RACE" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'
          for name in libstdc++.so.6 libgcc_s.so.1 ld-linux-x86-64.so.2 libm.so.6; do

@@ -38,6 +38,7 @@ static void print_stats(const irdiff_stats *s, double seconds)
            s->exact, s->opaque, s->called, s->unknown);
     printf("stored values compared  %" PRIu64 ", jump targets %" PRIu64 ", frame offsets %" PRIu64 "\n", s->stores, s->targets,
            s->frames);
+    printf("arguments compared      %" PRIu64 ", values handed to successors %" PRIu64 "\n", s->arguments, s->passed);
     printf("dead registers changed  %" PRIu64 " in %" PRIu64 " blocks\n", s->dead, s->dead_blocks);
     printf("blocks cut short        wild address %" PRIu64 ", fault %" PRIu64 ", long rep %" PRIu64 "\n", s->stopped_address,
            s->stopped_fault, s->stopped_count);
@@ -177,6 +178,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4; i++)
         vec_free(&d.scratch[i]);
     vec_free(&d.trace);
+    vec_free(&d.handovers);
     free((void *)(uintptr_t)o.files);
     free(stats);
     return result;

@@ -76,7 +76,7 @@ static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, uint64
     }
     vec_clear(&d->performed);
     machine before = *m;
-    if (s->zydis.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+    if (!t->native)
         status = emulator_step(d->emu, m, &s->kind, &d->performed);
     if (status != STEP_OK && d->nat) {
         *m = before;
@@ -108,6 +108,7 @@ void dead_check(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed,
         if (is_random(at->how.zydis.mnemonic)) return;
         m.rip = at->how.insn->addr + d->bias;
         random = at->random;
+        if (at->equal.size) memory_write(d->mem, at->equal.addr, &at->equal_to, at->equal.size);
         uint32_t live = live_behind(func, block, i, at->after.rip - d->bias);
         if (dead_step(d, at, &m, &random) != STEP_OK || !dead_same(&at->after, &m, live, why)) {
             block_report(d, func, seed, &at->how, &before, why);

@@ -185,6 +185,8 @@ typedef struct {
     uint64_t called;        /* what a call leaves: made up */
     uint64_t unknown;       /* exact, but computed from something that cannot be read back */
     uint64_t stores, targets, frames;
+    uint64_t arguments;     /* of calls, returns and system calls, compared */
+    uint64_t passed;        /* values that the block hands to its successors, compared */
     uint64_t dead_blocks, dead; /* run again with dead registers and flags changed; how many of them */
     uint64_t stopped_address, stopped_fault, stopped_count; /* blocks cut short: wild address, fault, long rep */
     uint64_t skipped[MNEMONICS];        /* blocks cut short by an instruction that no engine runs */
@@ -209,8 +211,24 @@ bool compare_accesses(const interpreter *in, access_list *performed, access_list
 /* Where the IR says that control goes; false: it does not say. */
 bool compare_predicted_target(const interpreter *in, const step *s, uint64_t *target);
 bool compare_target(const interpreter *in, const step *s, const machine *after, irdiff_stats *stats, char *why);
+/* What calls, returns and system calls are given, before they are made. */
+bool compare_arguments(const interpreter *in, const step *s, const machine *before, irdiff_stats *stats, char *why);
 bool compare_stores(const interpreter *in, const step *s, irdiff_stats *stats, char *why);
-bool compare_definitions(const interpreter *in, const step *s, const machine *after, irdiff_stats *stats, char *why);
+
+/* What the successors of the block take for the content of a variable, and so has to be that when it ends. */
+typedef struct {
+    uint32_t block;   /* the successor */
+    uint16_t var;
+    ir_value v;       /* defined in this block, or ... */
+    value at_entry;   /* ... passed through it */
+} handover;
+typedef VEC(handover) handover_list;
+/* `handovers`: where else values are used. */
+bool compare_definitions(const interpreter *in, const handover_list *handovers, const step *s, const machine *after,
+                         irdiff_stats *stats, char *why);
+void compare_handover_begin(const interpreter *in, const machine *m, handover_list *all);
+bool compare_handover(const interpreter *in, const handover_list *all, uint32_t block, const machine *m,
+                      irdiff_stats *stats, char *why);
 
 /* --- block.c ----------------------------------------------------------------------------------------------------------- */
 
@@ -220,6 +238,9 @@ typedef struct {
     machine after;
     uint64_t random; /* the stream of random numbers before the instruction */
     bool returns;    /* a call that came back */
+    bool native;     /* the processor made the step */
+    mem_access equal; /* what was made equal to the accumulator, size 0: nothing */
+    uint64_t equal_to;
     mem_access written[4]; /* for the native engine, which does not see what it writes */
     uint32_t written_count;
 } trace_entry;
@@ -234,6 +255,7 @@ typedef struct {
     interpreter in;
     access_list performed, scratch[4];
     trace trace;
+    handover_list handovers;
     irdiff_stats *stats;
     uint64_t most_reports; /* mismatches written to stdout */
     ZydisDecoder decoder;

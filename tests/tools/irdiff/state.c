@@ -11,6 +11,7 @@ typedef struct {
     interpreter *in;
     machine *m;
     role roles[16];
+    bool uses_df;
 } state;
 
 static bool is_outside(const state *s, ir_value v)
@@ -46,11 +47,18 @@ static void assign_role(state *s, ir_value v, role r)
     }
 }
 
+static void find_df(void *context, ir_value v)
+{
+    state *s = context;
+    s->uses_df |= s->in->ir->insns[v].var == IR_DF;
+}
+
 static void assign_roles(state *s)
 {
     const ir_block *b = &s->in->ir->blocks[s->in->block];
     for (uint32_t v = b->first; v < b->first + b->count; v++) {
         const ir_insn *insn = &s->in->ir->insns[v];
+        interpret_operands(s->in->ir, insn, find_df, s);
         if (insn->op != IR_ACCESS) continue;
         assign_role(s, insn->a, ROLE_POINTER);
         assign_role(s, insn->b, ROLE_INDEX);
@@ -121,7 +129,11 @@ void state_random(interpreter *in, machine *m, uint64_t *random)
     m->gs = state_value(ROLE_POINTER, random) & ~63ull;
     uint64_t x = random_next(random);
     m->flags = x & FLAG_STATUS;
-    if ((x >> 32 & 31) == 0) m->flags |= FLAG_DF;
+    if ((x >> 32 & (s.uses_df ? 3 : 31)) == 0) m->flags |= FLAG_DF;
+    for (int i = 0; i < 16; i++) { /* equal numbers do not come by chance */
+        uint64_t y = random_next(random);
+        if ((y & 7) == 0 && s.roles[i] == s.roles[y >> 8 & 15]) m->gpr[i] = m->gpr[y >> 8 & 15];
+    }
 
     in->entry_sp = MEMORY_STACK + MEMORY_STACK_SIZE / 2 + 16 * (random_next(random) & 0xff) + 8;
     in->has_realigned = false;

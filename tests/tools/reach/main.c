@@ -11,7 +11,7 @@
  *   # slots      of these: to other objects whose address never leaves the function
  *   # unknown    accesses and calls that lead nowhere
  *
- * Objects: a global by name, `variable:line` on a stack, `heap@function:line` by the call that allocates it. */
+ * With -v first: the places in the code. Objects: a global by name, `variable:line` on a stack, `heap@function:line` by the call that allocates it. */
 #include "reach.h"
 
 #include <stdio.h>
@@ -27,11 +27,18 @@ typedef struct {
     VEC(element) elements;
     const char *thread;
     bool write, local;
+    const touch *where; /* NULL: not asked for */
 } report;
 
 static void add_element(void *user, const char *path)
 {
     report *rep = user;
+    if (rep->where) {
+        const context *c = &rep->r->contexts.data[rep->where->context];
+        uint64_t at = rep->where->access ? c->func->insns[c->func->ir->insns[rep->where->access].insn].addr : 0;
+        printf("# at %s\t%s\t%c\t%s 0x%llx\n", rep->thread, path, rep->write ? 'W' : 'R', c->func->name,
+               (unsigned long long)at);
+    }
     vec_push(&rep->elements, (element){.local = rep->local,
                                        .text = base_format("%s%s\t%s\t%c", rep->local ? "# local " : "", rep->thread, path,
                                                            rep->write ? 'W' : 'R')});
@@ -54,8 +61,7 @@ enum { MOST_BYTES = 1 << 16 };
 
 static bool same_place(const reach *r, const touch *a, const touch *b)
 {
-    const object *x = &r->objects.data[a->object], *y = &r->objects.data[b->object];
-    return x->root == y->root || !strcmp(x->name, y->name);
+    return a->object == b->object || !strcmp(r->objects.data[a->object].name, r->objects.data[b->object].name);
 }
 
 /* All touches of the objects of one name, in one thread and of one kind; the union of their bytes, modulo the strides
@@ -97,7 +103,7 @@ static void add_bytes(report *rep, const touch *first, uint32_t thread)
     free(bytes);
 }
 
-static void add_touch(report *rep, const touch *t)
+static void add_touch(report *rep, const touch *t, bool list)
 {
     reach *r = rep->r;
     const object *o = &r->objects.data[t->object];
@@ -105,6 +111,7 @@ static void add_touch(report *rep, const touch *t)
     uint32_t thread = r->contexts.data[t->context].thread;
     rep->thread = r->threads.data[thread].func->name;
     rep->write = t->write;
+    rep->where = list ? t : NULL;
     rep->local = is_stack(r, o) && !o->shared;
     if (o->type) field_each(o, is_heap(r, o), t, add_element, rep);
     else add_bytes(rep, t, thread);
@@ -180,7 +187,7 @@ static int run(const char *path, bool list)
         field_infer_types(&r);
         report rep = {.r = &r};
         for (uint32_t i = 0; i < r.touches.len; i++)
-            add_touch(&rep, &r.touches.data[i]);
+            add_touch(&rep, &r.touches.data[i], list);
         if (rep.elements.len) qsort(rep.elements.data, rep.elements.len, sizeof *rep.elements.data, by_text);
         for (uint32_t i = 0; i < rep.elements.len; i++)
             if (!i || strcmp(rep.elements.data[i].text, rep.elements.data[i - 1].text)) puts(rep.elements.data[i].text);
@@ -203,7 +210,7 @@ static int run(const char *path, bool list)
 int main(int argc, char **argv)
 {
     int code = 0;
-    bool list = argc > 1 && !strcmp(argv[1], "--slots"); /* each of `# slots` on a line */
+    bool list = argc > 1 && !strcmp(argv[1], "-v"); /* also where: the accesses of each element, and each of `# slots` */
     for (int i = 1 + list; i < argc; i++)
         if (run(argv[i], list)) code = 2;
     return argc > 1 ? code : 2;

@@ -123,7 +123,7 @@ static object of_module(reach *r, uint32_t from, uint64_t addr)
     } else {
         o.name = format(r, "module", "+", (int64_t)addr);
     }
-    o.constant = image_is_constant(img, (uint64_t)o.start, o.size);
+    o.constant = image_is_constant(img, (uint64_t)o.start, variable || symbol ? o.size : 1);
     return o;
 }
 
@@ -213,19 +213,6 @@ void object_mark(reach *r, uint32_t at, uint32_t flags)
     else vec_push(&r->slots, (slot){.func = r->contexts.data[from->context].func, .start = r->objects.data[at].start, .flags = flags});
 }
 
-/* The outgoing arguments of a caller are the incoming ones of its callee. */
-static pointer in_owner(reach *r, pointer p, bool *handed_over)
-{
-    while (r->roots.data[p.root].kind == ROOT_FRAME && p.offset >= 8) {
-        const context *c = &r->contexts.data[r->roots.data[p.root].context];
-        if (!c->parent || !c->has_caller_rsp) break;
-        p.offset += c->caller_rsp;
-        p.root = root_intern(r, (root){.kind = ROOT_FRAME, .context = c->parent});
-        *handed_over = true;
-    }
-    return p;
-}
-
 /* Where the cell is, in terms of the type if the object has had one from the start. */
 static int64_t place_in(const reach *r, const object *o, int64_t offset, const strides *by, uint64_t *stride)
 {
@@ -301,11 +288,8 @@ static uint32_t make_object(reach *r, const pointer *p)
 
 uint32_t object_at(reach *r, pointer p, int64_t *offset)
 {
-    bool handed_over = false;
-    p = in_owner(r, p, &handed_over);
     uint32_t at = find_object(r, &p);
     if (at == UINT32_MAX) at = make_object(r, &p);
-    if (handed_over) object_mark(r, at, SLOT_ESCAPES);
     *offset = p.offset - r->objects.data[at].start;
     return at;
 }

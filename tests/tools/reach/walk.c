@@ -129,15 +129,27 @@ static number masked(const context *c, const ir_insn *insn)
     return (number){.count = 1, .by = {1, {(uint64_t)mask & (0 - (uint64_t)mask)}}};
 }
 
+static number if_small(const number *n)
+{
+    for (uint32_t i = 0; i < n->count; i++)
+        if (n->by.count || n->offset[i] < 0 || n->offset[i] > 127) return ANY_NUMBER;
+    return *n;
+}
+
 /* xor %ecx, %ecx; setb %cl: 0 or 1 */
 static number inserted(const context *c, const ir_insn *insn)
 {
     int64_t before;
-    const number *part = &c->values[insn->b].num;
-    if (insn->imm || part->by.count || !number_is(&c->values[insn->a].num, &before) || before) return ANY_NUMBER;
-    for (uint32_t i = 0; i < part->count; i++)
-        if (part->offset[i] < 0 || part->offset[i] > 127) return ANY_NUMBER;
-    return *part;
+    if (insn->imm || !number_is(&c->values[insn->a].num, &before) || before) return ANY_NUMBER;
+    return if_small(&c->values[insn->b].num);
+}
+
+/* setb %cl; movzbl %cl, %ecx: the same */
+static number narrowed(const context *c, const ir_insn *insn)
+{
+    const ir_insn *from = &c->func->ir->insns[insn->a];
+    bool low = from->op == IR_INSERT && from->imm == 0 && from->width == insn->width;
+    return if_small(&c->values[low ? from->b : insn->a].num);
 }
 
 static void eval_result(reach *r, uint32_t at, ir_value v, const ir_insn *insn, state *into);
@@ -164,6 +176,7 @@ static void eval_own(reach *r, uint32_t at, ir_value v, state *into)
         if (insn->width == 8) join_state(r, into, &c->values[insn->b]);
         else add_number(r, into, inserted(c, insn));
         return;
+    case IR_COPY: add_number(r, into, narrowed(c, insn)); return; /* the others are linear forms */
     case IR_EXTRACT:
         if (insn->width == 8 && insn->imm == 0) join_state(r, into, &c->values[insn->a]);
         else add_number(r, into, ANY_NUMBER);
@@ -282,6 +295,47 @@ static void pass(reach *r, uint32_t at, ir_value v, uint32_t to, uint16_t var)
     join_state(r, &r->contexts.data[to].params[var], from);
 }
 
+/* How far the arguments reach that the function takes from its caller's frame. */
+static int64_t stack_arguments_end(const reach *r, const lift_func *func)
+{
+    int64_t end = 8;
+    const image_function *debug = image_function_at(r->module->img, func->entry);
+    for (uint32_t i = 0; i < func->ir->slot_count; i++) {
+        const ir_slot *s = &func->ir->slots[i];
+        if (!s->base && s->offset + 8 > end) end = s->offset + 8;
+    }
+    for (uint32_t i = 0; debug && i < debug->parameter_count; i++) {
+        const image_variable *v = &debug->variables[i];
+        int64_t size = v->type ? (int64_t)v->type->size : 8;
+        if (v->place == IMAGE_PLACE_FRAME && v->offset >= 0 && v->offset + 8 + size > end) end = v->offset + 8 + size;
+    }
+    return end < 4096 ? end : 4096;
+}
+
+/* The outgoing arguments of the caller are the incoming ones of the callee: in slots that the caller has promoted, or in
+ * its frame, which is thus handed over. */
+static void pass_on_stack(reach *r, uint32_t at, const ir_insn *insn, uint32_t to)
+{
+    const ir_func *ir = r->contexts.data[at].func->ir;
+    int64_t end = stack_arguments_end(r, r->contexts.data[to].func);
+    uint32_t mine = root_intern(r, (root){.kind = ROOT_FRAME, .context = at});
+    uint32_t theirs = root_intern(r, (root){.kind = ROOT_FRAME, .context = to});
+    for (int64_t offset = 8; offset < end; offset += 8) {
+        pointers passed = {0};
+        uint32_t k = IR_CALL_ARGS + (uint32_t)(offset - 8) / 8;
+        if (k < insn->b) pointers_join(&passed, &r->contexts.data[at].values[argument(ir, insn, k)].to);
+        if (r->contexts.data[to].has_caller_rsp) {
+            pointer out = {.root = mine, .offset = offset + r->contexts.data[to].caller_rsp};
+            int64_t within;
+            object_mark(r, object_at(r, out, &within), SLOT_ESCAPES);
+            object_load(r, out, &passed);
+        }
+        note_escapes(r, at, &passed);
+        r->changed |= object_store(r, (pointer){.root = theirs, .offset = offset}, &passed);
+        vec_free(&passed);
+    }
+}
+
 static void call_local(reach *r, uint32_t at, ir_value call, const lift_func *func)
 {
     if (!func->ir || !func->block_count) return;
@@ -293,13 +347,7 @@ static void call_local(reach *r, uint32_t at, ir_value call, const lift_func *fu
         if (k != IR_CALL_RSP) pass(r, at, argument(ir, insn, k), to, argument_vars[k]);
     for (uint32_t k = 0; k < 8; k++)
         pass(r, at, argument(ir, insn, IR_CALL_XMM0 + k), to, (uint16_t)(IR_VECTOR + 8 * k));
-    for (uint32_t k = IR_CALL_ARGS; k < insn->b; k++) {
-        const pointers *from = &r->contexts.data[at].values[argument(ir, insn, k)].to;
-        pointer slot = {.root = root_intern(r, (root){.kind = ROOT_FRAME, .context = to}), .offset = 8 + 8 * (k - IR_CALL_ARGS)};
-        if (!from->len) continue;
-        note_escapes(r, at, from);
-        r->changed |= object_store(r, slot, from);
-    }
+    pass_on_stack(r, at, insn, to);
     if (insn->op == IR_TAIL)
         for (unsigned k = 0; k < 4; k++)
             join_state(r, &r->contexts.data[at].results[k], &r->contexts.data[to].results[k]);
