@@ -91,7 +91,7 @@ bool elf_build_id(const elf_file *file, char hex[65]);
 typedef struct {
     uint8_t *bytes; /* followed by at least 16 zero bytes */
     uint64_t size;
-    uint64_t mapped; /* bytes to unmap; 0: from base_alloc */
+    uint64_t mapped; /* bytes to unmap; 0: of the heap */
 } file_bytes;
 
 int file_read(file_bytes *file, const char *path, race_error *error);

@@ -15,6 +15,7 @@
 
 enum {
     MAX_ROUNDS = 40, /* of one settling; beyond it calls are only found to return after all, not the contrary */
+    MAX_TABLE_ROUNDS = 8,
     MAX_BUILDS = 2000 /* rounds of building altogether; chains of calls that are longer are left to the gaps */
 };
 
@@ -40,7 +41,6 @@ typedef struct {
     VEC(start) fresh; /* starts found, not yet among the entries */
     uint64_t *called, *jumped, *pointed; /* bit per code byte: the target of a call, of a tail jump, of a pointer */
     uint32_t builds;
-    uint64_t *refs;
 } finder;
 
 static int by_addr(const void *a, const void *b)
@@ -209,15 +209,21 @@ static bool settle_returns(finder *f, bool only_more)
     return any;
 }
 
+/* Builds what is not built, and what that calls. */
+static void build(finder *f)
+{
+    do {
+        bool anew = f->count > 0;
+        if (merge_fresh(f) && anew) forget_overlaps(f);
+        build_pending(f);
+    } while (f->fresh.len && f->builds++ < MAX_BUILDS);
+}
+
 /* Builds until nothing changes. */
 static void settle(finder *f)
 {
     for (uint32_t round = 0; round < 2 * MAX_ROUNDS; round++) {
-        do {
-            bool anew = f->count > 0;
-            if (merge_fresh(f) && anew) forget_overlaps(f);
-            build_pending(f);
-        } while (f->fresh.len && f->builds++ < MAX_BUILDS);
+        build(f);
         if (!settle_returns(f, round >= MAX_ROUNDS)) return;
     }
 }
@@ -400,6 +406,13 @@ static bool is_packed(const image *img, uint64_t addr)
     return before && after && (fde[-1].start % 16 || fde[1].start % 16);
 }
 
+/* Forgets functions whose tables may come out otherwise when more is known. */
+static void forget_unsettled(finder *f)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->funcs[i].has_weak || (f->funcs[i].func && f->funcs[i].func->unresolved_jumps)) flow_free(&f->funcs[i]);
+}
+
 /* Takes the parts out of the list; what jumps to them is to be built again. */
 static void drop_parts(finder *f)
 {
@@ -428,44 +441,41 @@ static void drop_parts(finder *f)
         f->funcs[kept++] = f->funcs[i];
     }
     memset(space->doubtful, 0, (space->code_size / 64 + 1) * sizeof *space->doubtful);
-    if (kept < f->count) {
-        f->count = kept;
-        forget_callers(f, changed);
-        settle(f);
-    }
+    f->count = kept;
+    forget_callers(f, changed);
+    forget_unsettled(f);
     free(how);
     free(changed);
 }
 
 /* --- tables without an exact size ---------------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+/* Takes note of all addresses that code names: they end the tables before them. True: something is new. */
+static bool note_refs(finder *f)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    flow_space *space = f->space;
+    uint64_t words = space->data_size / 64 + 1, *old = base_alloc(words * sizeof *old);
+    memcpy(old, space->refs, words * sizeof *old);
+    memset(space->refs, 0, words * sizeof *old);
+    for (uint32_t i = 0; i < f->count; i++)
+        for (uint32_t r = 0; r < f->funcs[i].ref_count; r++) {
+            int64_t place = flow_data_place(space, f->funcs[i].refs[r] & ~FLOW_POINTER);
+            if (place >= 0) flow_set(space->refs, (uint64_t)place);
+        }
+    bool changed = !space->refs_known || memcmp(old, space->refs, words * sizeof *old);
+    space->refs_known = true;
+    free(old);
+    return changed;
 }
 
-/* All addresses that code names end the tables before them. Builds again what hangs on it. */
-static void settle_tables(finder *f)
+/* Builds again what has tables without exact size, or jumps that may be such. Code that becomes known in this way may
+ * name further addresses. */
+static void build_tables(finder *f)
 {
-    uint64_t total = 0, n = 0;
-    bool any = false;
-    for (uint32_t i = 0; i < f->count; i++)
-        any |= f->funcs[i].has_weak || f->funcs[i].func->unresolved_jumps;
-    if (!any) return;
-    for (uint32_t i = 0; i < f->count; i++)
-        total += f->funcs[i].ref_count;
-    if (total >= UINT32_MAX) return;
-    f->refs = base_realloc(f->refs, (total + 1) * sizeof *f->refs);
-    for (uint32_t i = 0; i < f->count; i++)
-        for (uint32_t r = 0; r < f->funcs[i].ref_count; r++)
-            f->refs[n++] = f->funcs[i].refs[r] & ~FLOW_POINTER;
-    if (n) qsort(f->refs, n, sizeof *f->refs, by_number);
-    f->space->refs = f->refs;
-    f->space->ref_count = (uint32_t)n;
-    for (uint32_t i = 0; i < f->count; i++)
-        if (f->funcs[i].has_weak || f->funcs[i].func->unresolved_jumps) flow_free(&f->funcs[i]);
-    settle(f);
+    for (uint32_t round = 0; round < MAX_TABLE_ROUNDS && note_refs(f); round++) {
+        forget_unsettled(f);
+        build(f);
+    }
 }
 
 /* --- pointers and gaps --------------------------------------------------------------------------------------------- */
@@ -569,7 +579,7 @@ static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t 
     }
 }
 
-static void search(finder *f, bool pointers)
+static bool search(finder *f, bool pointers)
 {
     pieces known = {0};
     explained(f, &known);
@@ -588,7 +598,9 @@ static void search(finder *f, bool pointers)
         }
     }
     vec_free(&known);
-    if (f->fresh.len) settle(f);
+    if (!f->fresh.len) return false;
+    settle(f);
+    return true;
 }
 
 /* --- all ----------------------------------------------------------------------------------------------------------- */
@@ -618,15 +630,17 @@ void discover(flow_space *space, int jobs, flow_found *found)
     seed_frames(&f);
     seed_entry_points(&f);
     settle(&f);
-    settle_tables(&f);
+    build_tables(&f);
     note_pointers(&f);
     drop_parts(&f);
-    settle_tables(&f);
+    settle(&f);
     note_pointers(&f);
-    search(&f, true);
-    search(&f, false);
-    settle_tables(&f);
-    note_pointers(&f);
+    bool more = search(&f, true);
+    if (search(&f, false) || more) {
+        build_tables(&f);
+        settle(&f);
+        note_pointers(&f);
+    }
     fill_found(&f);
     *found = (flow_found){.funcs = f.funcs, .count = f.count};
     for (int i = 0; i < jobs; i++)
@@ -638,6 +652,4 @@ void discover(flow_space *space, int jobs, flow_found *found)
     free(f.jumped);
     free(f.pointed);
     vec_free(&f.fresh);
-    free(f.refs);
-    space->refs = NULL;
 }

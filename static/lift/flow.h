@@ -65,9 +65,11 @@ typedef struct {
     uint64_t *dead;     /* bit per code byte: the function that starts here never returns */
     uint64_t *named_dead; /* the same, said by its name */
     bool *plt_dead;     /* per image_plt: the function called never returns */
-    const uint64_t *refs; /* sorted: data addresses that code refers to: a table that has no exact bound ends before the
-                             next of them. NULL: not known yet, such tables stay unresolved */
-    uint32_t ref_count;
+    flow_region *data;  /* the other sections that have bytes; `first` goes on where the regions end */
+    uint32_t data_count;
+    uint64_t data_size; /* with the code */
+    uint64_t *refs;     /* bit per byte of code and data: code names this address */
+    bool refs_known;    /* false: they are not complete yet, tables whose size hangs on them stay unresolved */
     uint64_t budget; /* instructions a function may have outside its own extent */
     bool absolute;   /* code may contain absolute addresses */
     bool symbols;    /* names may be used */
@@ -78,6 +80,8 @@ void flow_space_close(flow_space *space);
 const flow_region *flow_region_at(const flow_space *space, uint64_t addr); /* or NULL */
 /* Number of the code byte at addr, or FLOW_NOWHERE. */
 int64_t flow_place(const flow_space *space, uint64_t addr);
+/* Number of the byte at addr among code and data, or FLOW_NOWHERE. */
+int64_t flow_data_place(const flow_space *space, uint64_t addr);
 /* First address >= addr in its region that has a bit set; the region's end when there is none. */
 uint64_t flow_next_bit(const flow_space *space, const uint64_t *bits, uint64_t addr);
 
@@ -120,7 +124,7 @@ typedef struct {
     uint32_t leave_count;
     uint64_t *refs; /* addresses that its code names, FLOW_POINTER set where the address itself is taken */
     uint32_t ref_count;
-    bool has_weak; /* a table's size depends on space->refs */
+    bool has_weak; /* a table's size hangs on space->refs */
 } flow_func;
 
 #define FLOW_POINTER ((uint64_t)1 << 63)

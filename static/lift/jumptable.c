@@ -505,15 +505,11 @@ static bool is_fixed(const flow_space *space, const table_form *form, uint64_t a
 /* Another object begins in (from, to]? */
 static bool has_ref(const flow_space *space, uint64_t from, uint64_t to)
 {
-    uint32_t low = 0, high = space->ref_count;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        if (space->refs[mid] <= from)
-            low = mid + 1;
-        else
-            high = mid;
+    for (uint64_t addr = from + 1; addr <= to; addr++) {
+        int64_t place = flow_data_place(space, addr);
+        if (place < 0 || flow_bit(space->refs, (uint64_t)place)) return true;
     }
-    return low < space->ref_count && space->refs[low] <= to;
+    return false;
 }
 
 /* Adds the targets of one table; false: it cannot be right. */
@@ -523,7 +519,7 @@ static bool read_table(const flow_space *space, const lift_func *view, const lif
     const table_form *form = &t->form;
     uint64_t count = (t->high - t->low) / form->step + 1, stride = form->scale * form->step, n = 0;
     uint64_t start = form->table + t->low * form->scale;
-    if (t->weak && !space->refs) return false;
+    if (t->weak && !space->refs_known) return false;
     for (; n < count; n++) {
         uint64_t addr = start + n * stride, target;
         bool good = (count > 1 || t->weak ? is_fixed(space, form, addr)
@@ -567,7 +563,7 @@ static bool is_own_table(const flow_space *space, const lift_func *view, const l
     uint64_t target;
     if (form->plus || form->bits < 64) return true;
     return read_entry(space, form, form->table, &target) && is_target(space, view, jump, target, true) &&
-           target != view->entry;
+           !flow_has(space, space->starts, target);
 }
 
 jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_memory *m, uint32_t block,

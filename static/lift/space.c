@@ -8,6 +8,7 @@ void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
                           .symbols = !ignore_symbols,
                           .low = UINT64_MAX};
     space->regions = base_alloc_zero(img->section_count, sizeof *space->regions);
+    space->data = base_alloc_zero(img->section_count, sizeof *space->data);
     for (uint32_t i = 0; i < img->section_count; i++) {
         const image_section *s = &img->sections[i];
         if (s->flags & IMAGE_TLS) continue;
@@ -18,6 +19,15 @@ void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
             (flow_region){.addr = s->addr, .size = s->filled, .bytes = s->bytes, .first = space->code_size};
         space->code_size += s->filled;
     }
+    space->data_size = space->code_size;
+    for (uint32_t i = 0; i < img->section_count; i++) {
+        const image_section *s = &img->sections[i];
+        if ((s->flags & (IMAGE_X | IMAGE_TLS)) || !s->bytes || !s->filled) continue;
+        space->data[space->data_count++] =
+            (flow_region){.addr = s->addr, .size = s->filled, .bytes = s->bytes, .first = space->data_size};
+        space->data_size += s->filled;
+    }
+    space->refs = base_alloc_zero(space->data_size / 64 + 1, sizeof(uint64_t));
     size_t words = space->code_size / 64 + 1;
     space->starts = base_alloc_zero(words, sizeof(uint64_t));
     space->parts = base_alloc_zero(words, sizeof(uint64_t));
@@ -32,6 +42,8 @@ void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
 void flow_space_close(flow_space *space)
 {
     free(space->regions);
+    free(space->data);
+    free(space->refs);
     free(space->starts);
     free(space->parts);
     free(space->doubtful);
@@ -40,25 +52,36 @@ void flow_space_close(flow_space *space)
     free(space->plt_dead);
 }
 
-const flow_region *flow_region_at(const flow_space *space, uint64_t addr)
+static const flow_region *find(const flow_region *regions, uint32_t count, uint64_t addr)
 {
-    uint32_t low = 0, high = space->region_count;
+    uint32_t low = 0, high = count;
     while (low < high) {
         uint32_t mid = (low + high) / 2;
-        if (space->regions[mid].addr <= addr)
+        if (regions[mid].addr <= addr)
             low = mid + 1;
         else
             high = mid;
     }
     if (!low) return NULL;
-    const flow_region *r = &space->regions[low - 1];
+    const flow_region *r = &regions[low - 1];
     return addr - r->addr < r->size ? r : NULL;
+}
+
+const flow_region *flow_region_at(const flow_space *space, uint64_t addr)
+{
+    return find(space->regions, space->region_count, addr);
 }
 
 int64_t flow_place(const flow_space *space, uint64_t addr)
 {
     const flow_region *r = flow_region_at(space, addr);
     return r ? (int64_t)(r->first + (addr - r->addr)) : FLOW_NOWHERE;
+}
+
+int64_t flow_data_place(const flow_space *space, uint64_t addr)
+{
+    const flow_region *r = find(space->data, space->data_count, addr);
+    return r ? (int64_t)(r->first + (addr - r->addr)) : flow_place(space, addr);
 }
 
 bool flow_has(const flow_space *space, const uint64_t *bits, uint64_t addr)

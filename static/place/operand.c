@@ -38,11 +38,29 @@ static bool is_cmpxchg(ZydisMnemonic mnemonic)
            mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
 }
 
+/* A vector move under a mask: which bytes are accessed is in a vector or mask register. */
+static bool is_masked(const ZydisDecodedInstruction *insn)
+{
+    switch (insn->mnemonic) {
+    case ZYDIS_MNEMONIC_MASKMOVQ:
+    case ZYDIS_MNEMONIC_MASKMOVDQU:
+    case ZYDIS_MNEMONIC_VMASKMOVDQU:
+    case ZYDIS_MNEMONIC_VMASKMOVPS:
+    case ZYDIS_MNEMONIC_VMASKMOVPD:
+    case ZYDIS_MNEMONIC_VPMASKMOVD:
+    case ZYDIS_MNEMONIC_VPMASKMOVQ: return true;
+    default: break;
+    }
+    return insn->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && insn->avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
+           insn->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
+}
+
 static place_operand convert(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops, unsigned at,
                              const lift_insn *from)
 {
     const ZydisDecodedOperand *op = &ops[at];
-    place_operand out = {.known = op->mem.type == ZYDIS_MEMOP_TYPE_MEM && insn->mnemonic != ZYDIS_MNEMONIC_XLAT};
+    place_operand out = {.known = op->mem.type == ZYDIS_MEMOP_TYPE_MEM && insn->mnemonic != ZYDIS_MNEMONIC_XLAT &&
+                                  !is_masked(insn)};
     plan_action *a = &out.action;
     *a = (plan_action){.kind = PLAN_CHECK, .base = PLAN_NOTHING, .index = PLAN_NOTHING, .scale = 1,
                        .bits = PLAN_NOTHING, .width = insn->address_width == 32 ? 4 : 8, .counter = PLAN_NOTHING,

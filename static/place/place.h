@@ -19,7 +19,7 @@ enum { PLACE_OPERANDS = 4 };
 
 typedef struct {
     plan_action action; /* a PLAN_CHECK, PLAN_READ and PLAN_WRITE as the decoder says */
-    bool known;         /* false: the address is no expression of a plan (gather, scatter, xlat) */
+    bool known;         /* false: no expression of a plan says which bytes (gather, scatter, masked moves, xlat) */
 } place_operand;
 
 typedef struct {

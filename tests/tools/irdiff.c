@@ -2,8 +2,9 @@
  * values that the IR predicts are compared with those of an emulator (unicorn), or of the processor where the emulator
  * cannot follow. See irdiff/irdiff.h.
  *
- *   irdiff [--blocks N] [--seed S] [--only FUNCTION] [--reports N] FILE...
+ *   irdiff [--blocks N] [--seed S] [--only FUNCTION] [--reports N] [--zoo N] FILE...
  *
+ * --zoo N adds a module of N random instructions to the files.
  * The blocks are spread evenly over the files. Prints what was compared; exit 0: no mismatch, 1: some, 2: usage. */
 #include "irdiff/irdiff.h"
 
@@ -49,7 +50,7 @@ static void print_stats(const irdiff_stats *s, double seconds)
 }
 
 typedef struct {
-    uint64_t blocks, seed, reports;
+    uint64_t blocks, seed, reports, zoo;
     const char *only;
     const char *const *files;
     uint32_t file_count;
@@ -58,7 +59,7 @@ typedef struct {
 static bool parse(options *o, int argc, char **argv)
 {
     *o = (options){.blocks = 1000, .seed = 1, .reports = 20};
-    const char **files = base_alloc((size_t)argc * sizeof *files);
+    const char **files = base_alloc(((size_t)argc + 1) * sizeof *files);
     o->files = files;
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-') {
@@ -73,11 +74,14 @@ static bool parse(options *o, int argc, char **argv)
             o->seed = strtoull(given, NULL, 0);
         else if (strcmp(name, "--reports") == 0)
             o->reports = strtoull(given, NULL, 0);
+        else if (strcmp(name, "--zoo") == 0)
+            o->zoo = strtoull(given, NULL, 0);
         else if (strcmp(name, "--only") == 0)
             o->only = given;
         else
             return false;
     }
+    if (o->zoo) files[o->file_count++] = "zoo";
     return o->file_count > 0;
 }
 
@@ -121,8 +125,12 @@ static void test_file(irdiff *d, const options *o, uint32_t number)
 {
     race_error error;
     image *img;
-    if (image_open(o->files[number], &img, &error) < 0) {
+    uint8_t *zoo = NULL;
+    size_t size;
+    if (o->zoo && number == o->file_count - 1) zoo = zoo_make((uint32_t)o->zoo, o->seed, &size);
+    if ((zoo ? image_open_memory("zoo", zoo, size, &img, &error) : image_open(o->files[number], &img, &error)) < 0) {
         printf("not tested: %s\n", error.text);
+        free(zoo);
         return;
     }
     lift_module *module = lift_open(img, &(lift_options){0});
@@ -147,13 +155,14 @@ static void test_file(irdiff *d, const options *o, uint32_t number)
     free(p.first);
     lift_close(module);
     image_close(img);
+    free(zoo);
 }
 
 int main(int argc, char **argv)
 {
     options o;
     if (!parse(&o, argc, argv)) {
-        fprintf(stderr, "usage: irdiff [--blocks N] [--seed S] [--only FUNCTION] [--reports N] FILE...\n");
+        fprintf(stderr, "usage: irdiff [--blocks N] [--seed S] [--only FUNCTION] [--reports N] [--zoo N] FILE...\n");
         return 2;
     }
     struct timespec begin, end;

@@ -28,7 +28,7 @@ static void emulator_sync(emulator *e)
     const memory_region *all;
     if (e->generation != memory_generation(e->mem)) {
         for (uint32_t i = 0; i < e->mapped.len; i++)
-            uc_mem_unmap(e->uc, e->mapped.data[i].base, e->mapped.data[i].size);
+            {uc_err er = uc_mem_unmap(e->uc, e->mapped.data[i].base, e->mapped.data[i].size); if (er) fprintf(stderr, "unmap %d\n", er);}
         vec_clear(&e->mapped);
         e->generation = memory_generation(e->mem);
     }
@@ -36,7 +36,7 @@ static void emulator_sync(emulator *e)
     if (count == e->mapped.len) return;
     for (uint32_t i = 0; i < count; i++) { /* both are by base */
         if (i < e->mapped.len && e->mapped.data[i].base == all[i].base) continue;
-        uc_mem_map_ptr(e->uc, all[i].base, all[i].size, UC_PROT_ALL, all[i].host);
+        {uc_err er = uc_mem_map_ptr(e->uc, all[i].base, all[i].size, UC_PROT_ALL, all[i].host); if (er) fprintf(stderr, "map %d %lx %lx\n", er, all[i].base, all[i].size);}
         vec_push(&e->mapped, all[i]);
         memmove(&e->mapped.data[i + 1], &e->mapped.data[i], (e->mapped.len - 1 - i) * sizeof *e->mapped.data);
         e->mapped.data[i] = all[i];

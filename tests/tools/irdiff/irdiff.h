@@ -8,6 +8,7 @@
  *   compare.c    what was predicted against what happened
  *   block.c      one block, step by step
  *   dead.c       the same block again with all that liveness calls dead changed: nothing else may change
+ *   zoo.c        a module of random instructions
  *   ../irdiff.c  the command: which blocks, counting, reporting
  *
  * The state of the machine is one plain struct that passes between the engines, so that each instruction of a block
@@ -269,6 +270,9 @@ void block_simulate_syscall(machine *m, uint64_t next, uint64_t *random);
 void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before, const char *why);
 /* Memory must be as at the block's entry. */
 void dead_check(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed, const machine *entry, const trace *t);
+
+/* zoo.c: the bytes of an ELF file of at most `count` functions of one random instruction each; free() them. */
+uint8_t *zoo_make(uint32_t count, uint64_t seed, size_t *size);
 
 /* Tests one block of `func` in a random state made from `seed`. */
 void irdiff_block(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed);

@@ -260,10 +260,52 @@ static bool from_signatures(reach *r)
     return changed;
 }
 
+/* The value that a register has from an address on: the one on entry, or that of the instruction which ends there. */
+static ir_value register_value(const lift_func *func, uint16_t var, uint64_t start)
+{
+    const ir_func *ir = func->ir;
+    if (start == func->entry)
+        for (ir_value v = 1; v < ir->blocks[0].first; v++)
+            if (ir->insns[v].op == IR_ENTRY && ir->insns[v].var == var) return v;
+    for (ir_value v = ir->insn_count; v-- > ir->blocks[0].first;) {
+        const ir_insn *insn = &ir->insns[v];
+        const lift_insn *machine = &func->insns[insn->insn];
+        if (insn->op != IR_PHI && insn->var == var && machine->addr + machine->len == start) return v;
+    }
+    return 0;
+}
+
+/* What optimised code has in registers, unoptimised code in slots. */
+static bool from_variables(reach *r)
+{
+    bool changed = false;
+    for (uint32_t i = 1; i < r->contexts.len; i++) {
+        const context *c = &r->contexts.data[i];
+        const image_function *debug = image_function_at(r->module->img, c->func->entry);
+        const place_list *places = place_variables(r, c->func);
+        for (uint32_t k = 0; debug && k < places->len; k++) {
+            const image_variable *v = place_variable(debug, &places->data[k]);
+            if (!v || places->data[k].var == IR_NOVAR) continue;
+            ir_value value = register_value(c->func, places->data[k].var, places->data[k].start);
+            changed |= give_type(r, &c->values[value].to, v->type);
+        }
+        for (ir_value v = 1; debug && v < c->func->ir->insn_count; v++) {
+            uint16_t var = c->func->ir->insns[v].var;
+            if (var == IR_NOVAR || var < IR_SLOT || c->func->ir->slots[var - IR_SLOT].base) continue;
+            for (uint32_t k = 0; k < debug->variable_count; k++)
+                if (debug->variables[k].place == IMAGE_PLACE_FRAME &&
+                    debug->variables[k].offset + 8 == c->func->ir->slots[var - IR_SLOT].offset)
+                    changed |= give_type(r, &c->values[v].to, debug->variables[k].type);
+        }
+    }
+    return changed;
+}
+
 void field_infer_types(reach *r)
 {
     for (bool again = true; again;) {
         again = from_memory(r);
         again |= from_signatures(r);
+        again |= from_variables(r);
     }
 }

@@ -142,22 +142,44 @@ static object of_thread(reach *r, uint32_t from, int64_t offset)
     return o;
 }
 
+typedef struct {
+    const image_variable *variable;
+    int64_t start; /* relative to the stack pointer at entry */
+} stack_variable;
+
+/* Of several variables that share a place, the smallest. */
+static void consider(stack_variable *best, const image_variable *v, int64_t start, int64_t offset)
+{
+    if (!v->type || !v->type->size || offset < start || offset >= start + (int64_t)v->type->size) return;
+    if (!best->variable || v->type->size < best->variable->type->size) *best = (stack_variable){v, start};
+}
+
+static stack_variable stack_variable_at(reach *r, const lift_func *func, int64_t offset)
+{
+    stack_variable best = {0};
+    const image_function *debug = image_function_at(r->module->img, func->entry);
+    for (uint32_t i = 0; debug && i < debug->variable_count; i++)
+        if (debug->variables[i].place == IMAGE_PLACE_FRAME)
+            consider(&best, &debug->variables[i], debug->variables[i].offset + 8, offset);
+    if (best.variable || !debug) return best;
+    const place_list *places = place_variables(r, func);
+    for (uint32_t k = 0; k < places->len; k++) {
+        const image_variable *v = place_variable(debug, &places->data[k]);
+        if (v && places->data[k].var == IR_NOVAR) consider(&best, v, places->data[k].offset, offset);
+    }
+    return best;
+}
+
 static object of_frame(reach *r, uint32_t from, int64_t offset)
 {
     const root *at = &r->roots.data[from];
     const lift_func *func = r->contexts.data[at->context].func;
-    const image_function *debug = at->kind == ROOT_FRAME ? image_function_at(r->module->img, func->entry) : NULL;
-    const image_variable *best = NULL;
-    for (uint32_t i = 0; debug && i < debug->variable_count; i++) {
-        const image_variable *v = &debug->variables[i];
-        if (v->place != IMAGE_PLACE_FRAME || !v->type || !v->type->size) continue;
-        int64_t start = v->offset + 8; /* relative to the stack pointer at entry */
-        if (offset >= start && offset < start + (int64_t)v->type->size && (!best || v->type->size < best->type->size)) best = v;
-    }
+    stack_variable found = {0};
     object o = {.root = from, .start = offset, .size = 8};
-    if (best) {
-        o.start = best->offset + 8, o.size = best->type->size, o.type = best->type;
-        o.name = format(r, best->name, ":", best->line);
+    if (at->kind == ROOT_FRAME) found = stack_variable_at(r, func, offset);
+    if (found.variable) {
+        o.start = found.start, o.size = found.variable->type->size, o.type = found.variable->type;
+        o.name = format(r, found.variable->name, ":", found.variable->line);
     } else {
         o.name = format(r, func->name, at->kind == ROOT_ALIGNED ? ".aligned" : ".frame", offset);
     }

@@ -7,6 +7,7 @@
  *
  *   number.c   numbers and linear forms: what an address expression adds to a pointer
  *   object.c   roots, abstract pointers, objects and their memory
+ *   place.c    where optimised code keeps its variables
  *   model.c    the library functions that matter, as a table
  *   walk.c     the interprocedural walk: contexts, evaluation, calls, threads
  *   field.c    from bytes of an object to the fields of its type
@@ -130,6 +131,22 @@ bool object_store(reach *r, pointer p, const pointers *values);
 void object_load(reach *r, pointer p, pointers *values);
 bool object_copy(reach *r, pointer to, pointer from); /* memcpy: all cells of one object become cells of the other */
 
+/* --- place.c ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    uint32_t line;  /* of the declaration */
+    uint64_t start; /* from this address on */
+    uint16_t var;   /* the register that it is in, or IR_NOVAR: */
+    int64_t offset; /* in memory, from the stack pointer at entry */
+} place;
+
+typedef VEC(place) place_list;
+
+const place_list *place_variables(reach *r, const lift_func *func);
+const image_variable *place_variable(const image_function *debug, const place *p);
+void place_close(reach *r);
+
 /* --- model.c ---------------------------------------------------------------------------------------------------------- */
 
 enum { /* what a library function returns */
@@ -207,6 +224,10 @@ struct reach {
     VEC(slot) slots;
     VEC(touch) touches;    /* filled by the last round */
     linear **forms;        /* per function */
+    place_list *places;    /* per function */
+    bool *places_read;
+    struct Dwarf *debug;
+    int debug_file;
     bool changed, last;
     uint32_t rounds, cut, unknown_calls, unknown_accesses;
     arena memory;
@@ -220,7 +241,7 @@ void reach_free(reach *r);
 
 /* --- field.c ---------------------------------------------------------------------------------------------------------- */
 
-/* Gives heap objects the types that the memory cells, parameters and results which hold their addresses declare. */
+/* Gives heap objects the types that the memory, parameters, results and variables which hold their addresses declare. */
 void field_infer_types(reach *r);
 
 /* The place of a cell in an object of this type: all elements of an array are one. Leaves in *stride what no array

@@ -312,11 +312,29 @@ static int64_t stack_arguments_end(const reach *r, const lift_func *func)
     return end < 4096 ? end : 4096;
 }
 
+/* The value that the block of the call has last put at a place of the frame, 0: none. Calls share the place of their
+ * arguments, so what memory holds there is not enough. */
+static ir_value stored_before(const ir_func *ir, ir_value call, int64_t place)
+{
+    int32_t offset;
+    uint8_t base;
+    for (ir_value v = call - 1; v && ir->insns[v].op != IR_CALL && ir->insns[v].op != IR_PHI; v--) {
+        const ir_insn *insn = &ir->insns[v];
+        if (insn->op != IR_STORE || insn->width != 8) continue;
+        const ir_insn *access = &ir->insns[insn->a];
+        if ((access->flags & IR_FRAME) && ir_frame_offset(ir, access->a, &offset, &base) && !base &&
+            offset + access->imm + insn->imm == place)
+            return insn->b;
+    }
+    return 0;
+}
+
 /* The outgoing arguments of the caller are the incoming ones of the callee: in slots that the caller has promoted, or in
  * its frame, which is thus handed over. */
-static void pass_on_stack(reach *r, uint32_t at, const ir_insn *insn, uint32_t to)
+static void pass_on_stack(reach *r, uint32_t at, ir_value call, uint32_t to)
 {
     const ir_func *ir = r->contexts.data[at].func->ir;
+    const ir_insn *insn = &ir->insns[call];
     int64_t end = stack_arguments_end(r, r->contexts.data[to].func);
     uint32_t mine = root_intern(r, (root){.kind = ROOT_FRAME, .context = at});
     uint32_t theirs = root_intern(r, (root){.kind = ROOT_FRAME, .context = to});
@@ -328,7 +346,9 @@ static void pass_on_stack(reach *r, uint32_t at, const ir_insn *insn, uint32_t t
             pointer out = {.root = mine, .offset = offset + r->contexts.data[to].caller_rsp};
             int64_t within;
             object_mark(r, object_at(r, out, &within), SLOT_ESCAPES);
-            object_load(r, out, &passed);
+            ir_value stored = stored_before(ir, call, out.offset);
+            if (stored) pointers_join(&passed, &r->contexts.data[at].values[stored].to);
+            else object_load(r, out, &passed);
         }
         note_escapes(r, at, &passed);
         r->changed |= object_store(r, (pointer){.root = theirs, .offset = offset}, &passed);
@@ -347,7 +367,7 @@ static void call_local(reach *r, uint32_t at, ir_value call, const lift_func *fu
         if (k != IR_CALL_RSP) pass(r, at, argument(ir, insn, k), to, argument_vars[k]);
     for (uint32_t k = 0; k < 8; k++)
         pass(r, at, argument(ir, insn, IR_CALL_XMM0 + k), to, (uint16_t)(IR_VECTOR + 8 * k));
-    pass_on_stack(r, at, insn, to);
+    pass_on_stack(r, at, call, to);
     if (insn->op == IR_TAIL)
         for (unsigned k = 0; k < 4; k++)
             join_state(r, &r->contexts.data[at].results[k], &r->contexts.data[to].results[k]);
@@ -644,6 +664,8 @@ bool reach_walk(reach *r)
     const lift_func *start = lift_func_named(r->module, "main");
     if (!start || !start->ir || !start->block_count) return false;
     r->forms = base_alloc_zero(r->module->func_count + 1, sizeof *r->forms);
+    r->places = base_alloc_zero(r->module->func_count + 1, sizeof *r->places);
+    r->places_read = base_alloc_zero(r->module->func_count + 1, sizeof *r->places_read);
     vec_push(&r->contexts, (context){0});
     open_main(r, start);
     do {
@@ -682,9 +704,14 @@ void reach_free(reach *r)
             vec_free(&r->objects.data[i].cells.data[k].to);
         vec_free(&r->objects.data[i].cells);
     }
-    for (uint32_t i = 0; r->forms && i < r->module->func_count; i++)
+    for (uint32_t i = 0; r->forms && i < r->module->func_count; i++) {
         free(r->forms[i]);
+        vec_free(&r->places[i]);
+    }
     free(r->forms);
+    free(r->places);
+    free(r->places_read);
+    place_close(r);
     vec_free(&r->roots);
     vec_free(&r->objects);
     vec_free(&r->contexts);
