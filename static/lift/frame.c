@@ -40,7 +40,9 @@ typedef struct {
     VEC(int32_t) escapes;
     VEC(span) killed;
     VEC(place) direct;
+    bool *read;             /* per slot: some instruction uses it */
     VEC(place) overwritten; /* at: slot number; access: the call */
+    uint32_t most_overwritten;
 } frame;
 
 /* --- the stack pointer --------------------------------------------------------------------------------------------- */
@@ -89,9 +91,15 @@ static int32_t operand(const frame *f, const int32_t *regs, ir_value v)
 /* A place in the frame and something that is none, added or subtracted. */
 static int32_t evaluate_index(const ir_insn *insn, int32_t a, int32_t b)
 {
-    if (insn->var == IR_RSP || frame_is(a) == frame_is(b)) return FRAME_OTHER; /* alloca: below all slots */
+    if (frame_is(a) == frame_is(b)) return FRAME_OTHER;
     if (frame_is(b) && (insn->op == IR_SUB || insn->scale != 1)) return FRAME_OTHER;
     return with_index(frame_add(frame_is(a) ? a : b, insn->op == IR_LEA ? insn->imm : 0));
+}
+
+/* alloca: the stack pointer is below all slots. */
+static int32_t known_rsp(const ir_insn *insn, int32_t v)
+{
+    return insn->var == IR_RSP && is_indexed(v) ? FRAME_OTHER : v;
 }
 
 static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
@@ -100,9 +108,10 @@ static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
     if (insn->width != 8 || raw_has_args(insn->op)) return FRAME_OTHER;
     int32_t a = operand(f, regs, insn->a);
     switch (insn->op) {
-    case IR_COPY: return a;
-    case IR_LEA: return insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : frame_add(a, insn->imm);
-    case IR_SUB: return insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : FRAME_OTHER;
+    case IR_COPY: return known_rsp(insn, a);
+    case IR_LEA:
+        return known_rsp(insn, insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : frame_add(a, insn->imm));
+    case IR_SUB: return known_rsp(insn, insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : FRAME_OTHER);
     case IR_AND: /* and $-N, %rsp */
         if (insn->b || !is_exact(a) || a > FRAME_LIMIT || insn->imm >= 0 || (insn->imm & -insn->imm) != -insn->imm)
             return FRAME_OTHER;
@@ -436,7 +445,6 @@ static void kill_all(frame *f)
 static void kill_reachable(frame *f)
 {
     if (!f->escapes.len) return;
-    f->raw->frame_escapes = true;
     const image_function *debug = NULL;
     if (f->raw->img->has_debug && !f->realign && frame_is(f->pointer) && !f->pointer_escapes)
         debug = image_function_at(f->raw->img, f->raw->func->entry);
@@ -554,13 +562,16 @@ static uint32_t slot_at(const raw_func *raw, int32_t at)
     return lo;
 }
 
-/* The slots at the stack pointer of a call may be arguments: the call uses them. `at`: where arguments begin. */
-static void add_stack_args(raw_func *raw, uint32_t call, int32_t at)
+/* The slots at the stack pointer of a call may be arguments: the call uses them. */
+static void add_stack_args(frame *f, uint32_t call, int32_t rsp)
 {
+    raw_func *raw = f->raw;
+    int32_t at = rsp + (raw->code.data[call].op == IR_TAIL ? 8 : 0);
     uint32_t first = slot_at(raw, at), count = 0;
     while (first + count < raw->slots.len && count < MAX_STACK_ARGS) {
         const ir_slot *s = &raw->slots.data[first + count];
         if (s->offset + (s->base ? FRAME_REALIGNED : 0) != at + 8 * (int32_t)count) break;
+        f->read[first + count] = true;
         count++;
     }
     if (!count) return;
@@ -575,28 +586,25 @@ static void add_stack_args(raw_func *raw, uint32_t call, int32_t at)
 }
 
 /* Slots below the stack pointer do not survive a call. Only those that are read somewhere matter. */
-static void find_overwritten(frame *f, const bool *read, uint32_t call, int32_t rsp)
+static void find_overwritten(frame *f, uint32_t call, int32_t rsp)
 {
     const raw_func *raw = f->raw;
+    if (raw->code.data[call].op != IR_CALL || f->overwritten.len > f->most_overwritten) return;
     uint32_t end = slot_at(raw, rsp);
     for (uint32_t s = rsp > FRAME_LIMIT ? slot_at(raw, FRAME_LIMIT) : 0; s < end; s++)
-        if (read[s]) vec_push(&f->overwritten, (place){(int32_t)s, call});
+        if (f->read[s]) vec_push(&f->overwritten, (place){(int32_t)s, call});
 }
 
-static void look_at_calls(frame *f, const bool *read)
+/* Calls `look` on every call and tail call whose stack pointer is known. */
+static void each_call(frame *f, void (*look)(frame *f, uint32_t call, int32_t rsp))
 {
-    raw_func *raw = f->raw;
+    const raw_func *raw = f->raw;
     for (uint32_t n = 0; n < f->ir->rpo_count; n++) {
         uint32_t b = f->ir->rpo[n];
         int32_t rsp = raw->frame_in[(size_t)b * REGS + IR_RSP];
         for (uint32_t i = raw->first[b]; i < raw->first[b + 1]; i++) {
             uint8_t op = raw->code.data[i].op;
-            if (op == IR_CALL && frame_is(rsp)) {
-                add_stack_args(raw, i, rsp);
-                find_overwritten(f, read, i, rsp);
-            } else if (op == IR_TAIL && frame_is(rsp)) {
-                add_stack_args(raw, i, rsp + 8);
-            }
+            if ((op == IR_CALL || op == IR_TAIL) && frame_is(rsp)) look(f, i, rsp);
             if (raw->code.data[i].var == IR_RSP) rsp = raw->frame[i];
         }
     }
@@ -654,33 +662,39 @@ static void insert_overwritten(frame *f)
     raw->frame = places;
 }
 
-static void mind_calls(frame *f)
+/* False: too many slots below too many calls, which no compiler makes. */
+static bool mind_calls(frame *f)
 {
     raw_func *raw = f->raw;
-    if (!raw->slots.len) return;
-    bool *read = base_alloc_zero(raw->slots.len, sizeof *read);
+    if (!raw->slots.len) return true;
+    f->read = base_alloc_zero(raw->slots.len, sizeof *f->read);
     for (uint32_t i = 1; i < raw->code.len; i++) {
         const ir_insn *insn = &raw->code.data[i];
         if (!raw_has_args(insn->op) && (insn->a & RAW_VAR) && (insn->a & ~RAW_VAR) >= IR_SLOT)
-            read[(insn->a & ~RAW_VAR) - IR_SLOT] = true;
+            f->read[(insn->a & ~RAW_VAR) - IR_SLOT] = true;
     }
-    look_at_calls(f, read);
-    if (f->overwritten.len) insert_overwritten(f);
-    free(read);
+    each_call(f, add_stack_args);
+    f->most_overwritten = 10000 + 8 * raw->code.len;
+    each_call(f, find_overwritten);
+    bool fits = f->overwritten.len <= f->most_overwritten;
+    if (fits && f->overwritten.len) insert_overwritten(f);
+    free(f->read);
+    return fits;
 }
 
-void raw_frame(raw_func *raw, const ir_func *ir)
+bool raw_frame(raw_func *raw, const ir_func *ir, bool promote_slots)
 {
     frame f = {.raw = raw, .ir = ir};
+    bool good = true;
     solve(&f);
     f.pointer = frame_pointer(&f);
     find_escapes(&f);
     raw->frame_known = !f.lost;
     raw->frame_escapes = f.escapes.len > 0;
-    if (!f.lost && !has_unknown_jump(raw->func) && !returns_twice(&f)) {
+    if (promote_slots && !f.lost && !has_unknown_jump(raw->func) && !returns_twice(&f)) {
         kill_reachable(&f);
         promote_all(&f);
-        mind_calls(&f);
+        good = mind_calls(&f);
     }
     for (uint32_t i = 0; i < raw->code.len; i++)
         if (is_indexed(raw->frame[i])) raw->frame[i] = FRAME_OTHER;
@@ -691,4 +705,5 @@ void raw_frame(raw_func *raw, const ir_func *ir)
     vec_free(&f.killed);
     vec_free(&f.direct);
     vec_free(&f.overwritten);
+    return good;
 }

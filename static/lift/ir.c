@@ -14,7 +14,12 @@ ir_func *ir_build(const image *img, const lift_func *func)
 
     raw_func raw = {.img = img, .func = func};
     raw_lower(&raw);
-    raw_frame(&raw, ir);
+    if (!raw_frame(&raw, ir, true)) {
+        raw_free(&raw);
+        raw = (raw_func){.img = img, .func = func};
+        raw_lower(&raw);
+        raw_frame(&raw, ir, false);
+    }
     raw_to_ssa(&raw, ir);
     raw_free(&raw);
     return ir;

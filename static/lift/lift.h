@@ -221,7 +221,8 @@ enum { /* args of IR_CALL and IR_TAIL */
     IR_CALL_RAX, IR_CALL_R10,
     IR_CALL_XMM0, /* low lanes of xmm0 to xmm7; none in a function without vector instructions, here and in IR_RET */
     IR_CALL_ARGS = IR_CALL_XMM0 + 8 /* behind these: the promoted slots at IR_CALL_RSP, +8, ...: stack arguments, if the
-                                       callee takes any */
+                                       callee takes any; of a tail call from IR_CALL_RSP + 8 on, since the return address
+                                       comes first */
 };
 enum { /* args of IR_RET */
     IR_RET_RAX, IR_RET_RDX, IR_RET_XMM0, IR_RET_XMM1, IR_RET_RSP, IR_RET_RBX, IR_RET_RBP, IR_RET_R12, IR_RET_R13,

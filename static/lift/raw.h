@@ -44,8 +44,9 @@ static inline bool raw_has_args(uint8_t op)
 /* lower.c. Requires the function's control flow. */
 void raw_lower(raw_func *raw);
 void raw_free(raw_func *raw);
-/* frame.c. Requires raw_lower and liveness of registers; leaves accesses marked IR_FRAME and IR_PROMOTED. */
-void raw_frame(raw_func *raw, const ir_func *ir);
+/* frame.c. Requires raw_lower, dominators and liveness of registers; leaves accesses marked IR_FRAME and IR_PROMOTED.
+ * False: `raw` is spoilt and has to be lowered again, without promotion. */
+bool raw_frame(raw_func *raw, const ir_func *ir, bool promote_slots);
 /* ssa.c. Requires raw_frame and dominators; fills ir's instructions. */
 void raw_to_ssa(raw_func *raw, ir_func *ir);
 

@@ -9,6 +9,7 @@ struct emulator {
     memory *mem;
     uint32_t generation;
     VEC(memory_region) mapped;
+    uint32_t maps; /* regions ever mapped: unicorn 2.0 gives up at 4096, unmapped ones included */
     access_list *performed;
     bool lost;       /* an access that could not be mapped */
     uint64_t rip;    /* of the instruction to execute */
@@ -28,7 +29,7 @@ static void emulator_sync(emulator *e)
     const memory_region *all;
     if (e->generation != memory_generation(e->mem)) {
         for (uint32_t i = 0; i < e->mapped.len; i++)
-            {uc_err er = uc_mem_unmap(e->uc, e->mapped.data[i].base, e->mapped.data[i].size); if (er) fprintf(stderr, "unmap %d\n", er);}
+            uc_mem_unmap(e->uc, e->mapped.data[i].base, e->mapped.data[i].size);
         vec_clear(&e->mapped);
         e->generation = memory_generation(e->mem);
     }
@@ -36,7 +37,8 @@ static void emulator_sync(emulator *e)
     if (count == e->mapped.len) return;
     for (uint32_t i = 0; i < count; i++) { /* both are by base */
         if (i < e->mapped.len && e->mapped.data[i].base == all[i].base) continue;
-        {uc_err er = uc_mem_map_ptr(e->uc, all[i].base, all[i].size, UC_PROT_ALL, all[i].host); if (er) fprintf(stderr, "map %d %lx %lx\n", er, all[i].base, all[i].size);}
+        uc_mem_map_ptr(e->uc, all[i].base, all[i].size, UC_PROT_ALL, all[i].host);
+        e->maps++;
         vec_push(&e->mapped, all[i]);
         memmove(&e->mapped.data[i + 1], &e->mapped.data[i], (e->mapped.len - 1 - i) * sizeof *e->mapped.data);
         e->mapped.data[i] = all[i];
@@ -76,21 +78,27 @@ static bool event_unmapped(uc_engine *uc, uc_mem_type type, uint64_t addr, int s
     return true;
 }
 
-emulator *emulator_open(memory *mem)
+static bool emulator_start(emulator *e)
 {
-    emulator *e = base_alloc_zero(1, sizeof *e);
     uc_hook hook;
-    e->mem = mem;
-    e->generation = memory_generation(mem);
-    if (uc_open(UC_ARCH_X86, UC_MODE_64, &e->uc) != UC_ERR_OK) {
-        free(e);
-        return NULL;
-    }
+    if (uc_open(UC_ARCH_X86, UC_MODE_64, &e->uc) != UC_ERR_OK) return false;
     uc_ctl_set_cpu_model(e->uc, UC_CPU_X86_SKYLAKE_CLIENT);
     uc_hook_add(e->uc, &hook, UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, (void *)(uintptr_t)event_access, e, 1, 0);
     uc_hook_add(e->uc, &hook, UC_HOOK_MEM_UNMAPPED, (void *)(uintptr_t)event_unmapped, e, 1, 0);
     uc_hook_add(e->uc, &hook, UC_HOOK_CODE, (void *)(uintptr_t)event_instruction, e, 1, 0);
-    return e;
+    e->generation = memory_generation(e->mem);
+    e->maps = 0;
+    vec_clear(&e->mapped);
+    return true;
+}
+
+emulator *emulator_open(memory *mem)
+{
+    emulator *e = base_alloc_zero(1, sizeof *e);
+    e->mem = mem;
+    if (emulator_start(e)) return e;
+    free(e);
+    return NULL;
 }
 
 void emulator_close(emulator *e)
@@ -103,6 +111,11 @@ void emulator_close(emulator *e)
 
 void emulator_begin(emulator *e)
 {
+    enum { MOST_MAPS = 3000 };
+    if (e->maps > MOST_MAPS) {
+        uc_close(e->uc);
+        if (!emulator_start(e)) base_oom(0);
+    }
     uint64_t mxcsr = 0x1f80, control = 0x37f, status = 0, tags = 0xffff;
     uc_reg_write(e->uc, UC_X86_REG_MXCSR, &mxcsr);
     uc_reg_write(e->uc, UC_X86_REG_FPCW, &control);

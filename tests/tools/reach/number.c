@@ -55,7 +55,11 @@ void strides_add(strides *set, uint64_t stride)
     for (uint32_t i = 0; i < set->count; i++)
         if (set->of[i] == stride) return;
     if (!stride) return;
-    if (set->count == MOST_STRIDES) make_room(set);
+    if (set->count == MOST_STRIDES) {
+        for (uint32_t i = 0; i < set->count; i++)
+            if (stride % set->of[i] == 0) return; /* has been dropped before, or would be next */
+        make_room(set);
+    }
     uint32_t at = set->count++;
     for (; at > 0 && set->of[at - 1] < stride; at--)
         set->of[at] = set->of[at - 1];
