@@ -2,8 +2,8 @@
  *
  *   reach_locals [ROUNDS]
  *
- * Verdict: one race, on `gauges.low.level`, which the threads reach by a constant and by a computed index of an array
- * of their own. The other gauges belong to one thread each. */
+ * Verdict: races on `gauges.low`, which two threads reach by constant and by computed indices of arrays of their own. The
+ * other gauges belong to one thread each. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ struct gauge {
 };
 
 struct { /* one object, so that nothing depends on how gauges lie in memory */
-    struct gauge low, middle, high, alone;
-} gauges = {{0, 50}, {0, 60}, {0, 70}, {0, 80}};
+    struct gauge low, middle, high, alone, spare;
+} gauges = {{0, 50}, {0, 60}, {0, 70}, {0, 80}, {0, 90}};
 
 struct route {
     struct gauge *to;
@@ -35,6 +35,24 @@ static long follow(unsigned pick, long weight, struct gauge *other)
     routes[pick % 3].to = other;
     routes[1].to->level += routes[1].weight; // RACE: gauges.low, unless pick is 1
     return routes[pick % 3].weight + routes[pick % 2].used;
+}
+
+/* An index that counts from behind the array: turn is -4 or -3. */
+static void detour(long turn, struct gauge *other)
+{
+    struct gauge *ways[2];
+    ways[0] = &gauges.low;
+    ways[1] = &gauges.low;
+    ways[turn + 4] = other;
+    ways[0]->limit++; // RACE: gauges.low, unless turn is -4
+}
+
+/* A local that changes behind its back. */
+static void swap(long turn)
+{
+    struct gauge *held = &gauges.alone, **at = &held;
+    if (turn & 1) *at = &gauges.spare;
+    held->limit++; // NORACE: this thread's gauges
 }
 
 static void bump(long *value, const long *by)
@@ -63,6 +81,7 @@ static void *even(void *argument)
     long sum = 0;
     for (unsigned i = 0; i < *rounds; i++)
         sum += follow(i * 2, i, &gauges.middle);
+    detour(-3 - (sum & 1), &gauges.middle);
     printf("even %ld\n", sum);
     return NULL;
 }
@@ -73,6 +92,7 @@ static void *odd(void *argument)
     long sum = 0;
     for (unsigned i = 0; i < *rounds; i++)
         sum += follow(i * 2 + 1, i, &gauges.high);
+    detour(-3 - (sum & 1), &gauges.high);
     printf("odd %ld\n", sum);
     return NULL;
 }
@@ -83,6 +103,7 @@ static void *walk(void *argument)
     long sum = 0;
     for (long i = 0; i < *rounds; i++)
         sum += wander(&gauges.alone, i);
+    swap(sum);
     printf("walk %ld\n", sum);
     return NULL;
 }

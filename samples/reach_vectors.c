@@ -3,7 +3,8 @@
  *
  *   reach_vectors [ROUNDS]
  *
- * Verdict: one race, on `norm`, which every thread adds to. Inputs are read-only while threads run, outputs are divided. */
+ * Verdict: one race, on `norm`, which every thread adds to. Inputs are read-only while threads run, outputs are
+ * divided. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

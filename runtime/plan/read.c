@@ -213,8 +213,10 @@ const plan_site *plan_site_at(const plan *p, uint64_t addr)
 
 const plan_site *plan_site_covering(const plan *p, uint64_t addr)
 {
-    const plan_site *s = site_before(p, addr);
-    return s && addr - s->addr < s->length ? s : NULL;
+    /* Instructions may overlap (a jump over a lock prefix), so the nearest start need not be the one. */
+    for (const plan_site *s = site_before(p, addr); s && addr - s->addr < 15; s = s > p->sites ? s - 1 : NULL)
+        if (addr - s->addr < s->length) return s;
+    return NULL;
 }
 
 const plan_object *plan_object_covering(const plan *p, uint64_t addr)

@@ -27,7 +27,7 @@ uint64_t definition_key(unsigned tag, uint64_t context, const char *name)
     return hash_text(hash_number(context, tag), name) | 1;
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------------------ */
+/* --- places ------------------------------------------------------------------------------------------------------ */
 
 int32_t frame_base_of(Dwarf_Die *function)
 {
@@ -77,8 +77,12 @@ image_place place_of(Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *
         return IMAGE_PLACE_FRAME;
     }
     case DW_OP_addr:
-    case DW_OP_const8u: number = cursor_uint(&c, 8); break;
-    case DW_OP_const4u: number = cursor_uint(&c, 4); break;
+    case DW_OP_const8u:
+        number = cursor_uint(&c, 8);
+        break;
+    case DW_OP_const4u:
+        number = cursor_uint(&c, 4);
+        break;
     case DW_OP_addrx:
     case DW_OP_constx:
     case DW_OP_GNU_addr_index:
@@ -86,7 +90,8 @@ image_place place_of(Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *
         cursor_uleb(&c);
         if (!indexed_address(&location, &number)) return IMAGE_PLACE_VARYING;
         break;
-    default: return IMAGE_PLACE_VARYING;
+    default:
+        return IMAGE_PLACE_VARYING;
     }
     bool is_address = op == DW_OP_addr || op == DW_OP_addrx || op == DW_OP_GNU_addr_index;
     if (c.at < c.end && *c.at == DW_OP_plus_uconst) {
@@ -100,7 +105,7 @@ image_place place_of(Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *
     return tls ? IMAGE_PLACE_TLS : IMAGE_PLACE_STATIC;
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------------------------ */
+/* --- the walk ---------------------------------------------------------------------------------------------------- */
 
 static void walk(debug_index *index, range_list *ranges, Dwarf_Die *parent, uint64_t context, unsigned depth);
 
@@ -109,7 +114,8 @@ static void add_function(debug_index *index, range_list *ranges, Dwarf_Die *die)
     uint32_t first = ranges->len;
     die_ranges(index->dwarf, die, index->functions.len, ranges);
     if (ranges->len == first) return;
-    vec_push(&index->functions, (debug_function){.die = *die, .start = ranges->data[first].start, .end = ranges->data[first].end});
+    vec_push(&index->functions,
+             (debug_function){.die = *die, .start = ranges->data[first].start, .end = ranges->data[first].end});
 }
 
 static void add_global(debug_index *index, Dwarf_Die *die)
@@ -125,7 +131,8 @@ static void add_global(debug_index *index, Dwarf_Die *die)
 
 static void add_definition(debug_index *index, Dwarf_Die *die, unsigned tag, const char *name)
 {
-    type_definition d = {.die = *die, .size = die_number(die, DW_AT_byte_size, 0), .line = die_number(die, DW_AT_decl_line, 0)};
+    type_definition d = {
+        .die = *die, .size = die_number(die, DW_AT_byte_size, 0), .line = die_number(die, DW_AT_decl_line, 0)};
     uint64_t *number = map64_add(&index->definitions, definition_key(tag, context_of(index, die), name));
     if (!*number) {
         vec_push(&index->definition_list, d);
@@ -136,14 +143,16 @@ static void add_definition(debug_index *index, Dwarf_Die *die, unsigned tag, con
     known->ambiguous |= known->size != d.size || known->line != d.line;
 }
 
-static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, unsigned tag, uint64_t context, unsigned depth)
+static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, unsigned tag, uint64_t context,
+                       unsigned depth)
 {
     const char *name = die_string(die, DW_AT_name);
     if (context) *map64_add(&index->contexts, (uintptr_t)die->addr) = context;
     Dwarf_Attribute signature;
     if (*name && !die_flag(die, DW_AT_declaration) && !die_own_attribute(die, DW_AT_signature, &signature))
         add_definition(index, die, tag, name);
-    if (tag != DW_TAG_enumeration_type) walk(index, ranges, die, context_inside(context_of(index, die), name), depth + 1);
+    if (tag != DW_TAG_enumeration_type)
+        walk(index, ranges, die, context_inside(context_of(index, die), name), depth + 1);
 }
 
 static void visit_typedef(debug_index *index, Dwarf_Die *die)
@@ -152,7 +161,8 @@ static void visit_typedef(debug_index *index, Dwarf_Die *die)
     Dwarf_Attribute name;
     if (!die_reference(die, DW_AT_type, &type)) return;
     unsigned tag = (unsigned)dwarf_tag(&type);
-    if (tag != DW_TAG_structure_type && tag != DW_TAG_union_type && tag != DW_TAG_class_type && tag != DW_TAG_enumeration_type)
+    if (tag != DW_TAG_structure_type && tag != DW_TAG_union_type && tag != DW_TAG_class_type &&
+        tag != DW_TAG_enumeration_type)
         return;
     if (die_attribute(&type, DW_AT_name, &name, NULL)) return;
     uint64_t *known = map64_add(&index->typedef_names, (uintptr_t)type.addr);
@@ -172,17 +182,28 @@ static void visit(debug_index *index, range_list *ranges, Dwarf_Die *die, uint64
     case DW_TAG_try_block:
     case DW_TAG_catch_block:
     case DW_TAG_with_stmt:
-    case DW_TAG_common_block: walk(index, ranges, die, context, depth + 1); break;
+    case DW_TAG_common_block:
+        walk(index, ranges, die, context, depth + 1);
+        break;
     case DW_TAG_namespace:
-    case DW_TAG_module: walk(index, ranges, die, context_inside(context, die_string(die, DW_AT_name)), depth + 1); break;
-    case DW_TAG_variable: add_global(index, die); break;
+    case DW_TAG_module:
+        walk(index, ranges, die, context_inside(context, die_string(die, DW_AT_name)), depth + 1);
+        break;
+    case DW_TAG_variable:
+        add_global(index, die);
+        break;
     case DW_TAG_structure_type:
     case DW_TAG_class_type:
     case DW_TAG_union_type:
     case DW_TAG_interface_type:
-    case DW_TAG_enumeration_type: visit_type(index, ranges, die, tag, context, depth); break;
-    case DW_TAG_typedef: visit_typedef(index, die); break;
-    default: break;
+    case DW_TAG_enumeration_type:
+        visit_type(index, ranges, die, tag, context, depth);
+        break;
+    case DW_TAG_typedef:
+        visit_typedef(index, die);
+        break;
+    default:
+        break;
     }
 }
 
@@ -234,7 +255,7 @@ void index_free(image_dwarf *dwarf)
     free(index);
 }
 
-/* --- globals ------------------------------------------------------------------------------------------------------------------- */
+/* --- globals ----------------------------------------------------------------------------------------------------- */
 
 static int global_compare(const void *a, const void *b)
 {
@@ -299,7 +320,7 @@ static void globals_read(debug_index *index)
     index->tls_ranges = map_globals(globals, index->static_count, index->global_count);
 }
 
-/* --- lookups -------------------------------------------------------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------------------------------------------- */
 
 static debug_function *function_at(debug_index *index, uint64_t addr)
 {
@@ -354,8 +375,8 @@ uint32_t image_globals(const image *img, const image_variable **all)
 }
 
 /* What is inlined at `addr` into `function`, innermost first, then the function itself. */
-static uint32_t frames_of(debug_index *index, debug_function *function, uint64_t addr, image_line at, image_frame *frames,
-                          uint32_t max)
+static uint32_t frames_of(debug_index *index, debug_function *function, uint64_t addr, image_line at,
+                          image_frame *frames, uint32_t max)
 {
     uint32_t count = 0;
     function_read_inlined(index, function);

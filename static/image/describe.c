@@ -70,8 +70,18 @@ static bool is_scalar(const image_type *type)
     return type->kind != IMAGE_TYPE_STRUCT && type->kind != IMAGE_TYPE_UNION && type->kind != IMAGE_TYPE_ARRAY;
 }
 
+/* Compilers access a bit field by any of the bytes it lies in, up to the whole unit of its type. */
+static bool touches_bits(const image_member *m, uint64_t offset, uint64_t size)
+{
+    uint64_t unit = m->type && m->type->size ? m->type->size : 1;
+    uint64_t from = m->offset - m->offset % unit, to = from + unit, last = m->offset + member_size(m);
+    if (to < last) to = last;
+    return offset >= from && offset < last && m->offset < offset + size && offset + size <= to;
+}
+
 /* Steps are counted over the whole search, since unions of unions branch. */
-static const image_type *scalar_at(const image_type *type, uint64_t offset, uint64_t size, unsigned depth, unsigned *steps)
+static const image_type *scalar_at(const image_type *type, uint64_t offset, uint64_t size, unsigned depth,
+                                   unsigned *steps)
 {
     if (!type || depth >= MAX_DEPTH || !*steps) return NULL;
     --*steps;
@@ -84,8 +94,8 @@ static const image_type *scalar_at(const image_type *type, uint64_t offset, uint
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_member *m = &type->members[i];
         bool open = m->type && m->type->kind == IMAGE_TYPE_ARRAY && !m->type->count;
-        if (m->bit_size) { /* compilers read the whole unit, or any bytes of it */
-            if (offset < m->offset + member_size(m) && m->offset < offset + size && !fits) fits = m->type;
+        if (m->bit_size) {
+            if (!fits && touches_bits(m, offset, size)) fits = m->type;
             continue;
         }
         if (offset < m->offset || (offset - m->offset >= member_size(m) && !open)) continue;

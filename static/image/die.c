@@ -4,7 +4,7 @@
 
 enum { MAX_ORIGINS = 16 };
 
-/* --- map64 --------------------------------------------------------------------------------------------------------------- */
+/* --- map64 ------------------------------------------------------------------------------------------------------- */
 
 static uint32_t map_slot(const map64 *map, uint64_t key)
 {
@@ -52,7 +52,7 @@ void map64_free(map64 *map)
     *map = (map64){0};
 }
 
-/* --- units ----------------------------------------------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the abbreviation table at `offset`: what libdw may have to read and keep for a unit that uses it. */
 static uint64_t abbreviations_size(const dwarf_copy *copy, uint64_t offset)
@@ -126,7 +126,7 @@ dwarf_unit *unit_of(image_dwarf *dwarf, Dwarf_Die *die)
     return number ? &dwarf->units.data[*number - 1] : NULL;
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+/* --- attributes -------------------------------------------------------------------------------------------------- */
 
 bool die_own_attribute(Dwarf_Die *die, unsigned name, Dwarf_Attribute *attribute)
 {
@@ -207,7 +207,7 @@ void die_ranges(image_dwarf *dwarf, Dwarf_Die *die, uint32_t id, range_list *lis
     }
 }
 
-/* --- walking ----------------------------------------------------------------------------------------------------------------- */
+/* --- walking ----------------------------------------------------------------------------------------------------- */
 
 static bool step(image_dwarf *dwarf, Dwarf_Die *die)
 {

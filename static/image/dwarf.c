@@ -12,7 +12,7 @@ enum { GAP = 64, MAX_RATIO = 256, MAX_PIECES = 60000 };
 
 typedef enum { PLAIN, PACKED, PACKED_GNU } packing;
 
-typedef struct { /* a section of the file, or what became of it */
+typedef struct {      /* a section of the file, or what became of it */
     const char *name; /* the usual one: .debug_info for .zdebug_info */
     const uint8_t *bytes;
     uint64_t size;
@@ -24,7 +24,7 @@ typedef struct { /* a section of the file, or what became of it */
 
 typedef VEC(piece) piece_list;
 
-/* --- an ELF file in memory ------------------------------------------------------------------------------------------- */
+/* --- an ELF file in memory --------------------------------------------------------------------------------------- */
 
 static bool joins(const piece *pieces, uint32_t i, bool join)
 {
@@ -48,8 +48,10 @@ static uint8_t *make_elf(piece *pieces, uint32_t count, bool join, uint64_t *tot
         piece *p = &pieces[i];
         if (!joins(pieces, i, join)) {
             at = align_up(at + (used ? GAP : 0), 16);
-            headers[++used] = (Elf64_Shdr){.sh_name = (uint32_t)(name - names_at), .sh_type = SHT_PROGBITS,
-                                           .sh_offset = at, .sh_addralign = 1,
+            headers[++used] = (Elf64_Shdr){.sh_name = (uint32_t)(name - names_at),
+                                           .sh_type = SHT_PROGBITS,
+                                           .sh_offset = at,
+                                           .sh_addralign = 1,
                                            .sh_flags = p->packing == PACKED ? SHF_COMPRESSED : 0};
             bool z = p->packing == PACKED_GNU; /* libelf knows these by their name */
             memcpy(bytes + name, z ? ".z" : ".", z ? 2 : 1);
@@ -61,12 +63,20 @@ static uint8_t *make_elf(piece *pieces, uint32_t count, bool join, uint64_t *tot
         headers[used].sh_size += p->size;
         at += p->size;
     }
-    headers[++used] = (Elf64_Shdr){.sh_name = (uint32_t)(name - names_at), .sh_type = SHT_STRTAB,
-                                   .sh_offset = names_at, .sh_size = names, .sh_addralign = 1};
+    headers[++used] = (Elf64_Shdr){.sh_name = (uint32_t)(name - names_at),
+                                   .sh_type = SHT_STRTAB,
+                                   .sh_offset = names_at,
+                                   .sh_size = names,
+                                   .sh_addralign = 1};
     memcpy(bytes + name, ".shstrtab", sizeof ".shstrtab");
     Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-                    .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_shoff = sizeof h,
-                    .e_ehsize = sizeof h, .e_shentsize = sizeof *headers, .e_shnum = (uint16_t)(used + 1),
+                    .e_type = ET_EXEC,
+                    .e_machine = EM_X86_64,
+                    .e_version = EV_CURRENT,
+                    .e_shoff = sizeof h,
+                    .e_ehsize = sizeof h,
+                    .e_shentsize = sizeof *headers,
+                    .e_shnum = (uint16_t)(used + 1),
                     .e_shstrndx = (uint16_t)used};
     memcpy(bytes, &h, sizeof h);
     memcpy(bytes + sizeof h, headers, (used + 1ull) * sizeof *headers);
@@ -75,7 +85,7 @@ static uint8_t *make_elf(piece *pieces, uint32_t count, bool join, uint64_t *tot
     return bytes;
 }
 
-/* --- which sections --------------------------------------------------------------------------------------------------- */
+/* --- which sections ---------------------------------------------------------------------------------------------- */
 
 static int piece_compare(const void *a, const void *b)
 {
@@ -95,8 +105,13 @@ static piece_list collect(arena *memory, const elf_file *file)
         const elf_section *s = &file->sections[i];
         bool gnu = strncmp(s->name, ".zdebug_", 8) == 0;
         if (!s->bytes || !s->h.sh_size || (!gnu && strncmp(s->name, ".debug_", 7) != 0)) continue;
-        piece p = {.name = s->name, .bytes = s->bytes, .size = s->h.sh_size, .number = i,
-                   .packing = gnu ? PACKED_GNU : s->h.sh_flags & SHF_COMPRESSED ? PACKED : PLAIN,
+        piece p = {.name = s->name,
+                   .bytes = s->bytes,
+                   .size = s->h.sh_size,
+                   .number = i,
+                   .packing = gnu                              ? PACKED_GNU
+                              : s->h.sh_flags & SHF_COMPRESSED ? PACKED
+                                                               : PLAIN,
                    .grouped = s->h.sh_flags & SHF_GROUP};
         if (gnu) {
             char *name = arena_string(memory, s->name + 1, strlen(s->name + 1));
@@ -117,7 +132,7 @@ static piece_list collect(arena *memory, const elf_file *file)
     return list;
 }
 
-/* --- compressed sections ---------------------------------------------------------------------------------------------- */
+/* --- compressed sections ----------------------------------------------------------------------------------------- */
 
 /* What the section claims to unpack to is possible. */
 static bool plausible(const piece *p)
@@ -178,7 +193,7 @@ static unpacked unpack(image_dwarf *dwarf, piece_list *list)
     return u;
 }
 
-/* --- a copy ------------------------------------------------------------------------------------------------------------ */
+/* --- a copy ------------------------------------------------------------------------------------------------------ */
 
 static void relocate(const image *img, const elf_file *file, const piece_list *list)
 {

@@ -17,9 +17,17 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 
-typedef enum { SECTION_INFO, SECTION_ABBREV, SECTION_LINE, SECTION_LINE_STR, SECTION_STR, SECTION_FRAME, SECTION_COUNT } dwarf_section;
+typedef enum {
+    SECTION_INFO,
+    SECTION_ABBREV,
+    SECTION_LINE,
+    SECTION_LINE_STR,
+    SECTION_STR,
+    SECTION_FRAME,
+    SECTION_COUNT
+} dwarf_section;
 
-typedef struct { /* one file's DWARF */
+typedef struct {    /* one file's DWARF */
     uint8_t *bytes; /* an ELF file of nothing but checked, unpacked, relocated debug sections */
     uint64_t size;
     struct {
@@ -59,9 +67,9 @@ struct image_dwarf {
     uint64_t steps;   /* entries that may still be visited */
     uint32_t damaged; /* records passed over */
     bool units_read;
-    unit_list units;    /* of both files, by their order there */
-    map64 unit_by_die;  /* address of a unit's first entry: its number + 1 */
-    map64 line_tables;  /* offset in .debug_line * 2 + (alt file): line_table */
+    unit_list units;   /* of both files, by their order there */
+    map64 unit_by_die; /* address of a unit's first entry: its number + 1 */
+    map64 line_tables; /* offset in .debug_line * 2 + (alt file): line_table */
     bool ranges_read;
     range_map ranges;   /* code of the units */
     debug_index *index; /* NULL: not asked for yet */
@@ -72,7 +80,7 @@ image_dwarf *dwarf_get(const image *img);
 void index_free(image_dwarf *dwarf);
 void lines_free(image_dwarf *dwarf);
 
-/* --- die.c ------------------------------------------------------------------------------------------------------------- */
+/* --- die.c ------------------------------------------------------------------------------------------------------- */
 
 void units_read(image_dwarf *dwarf);
 dwarf_unit *unit_of(image_dwarf *dwarf, Dwarf_Die *die); /* NULL: of a unit that was passed over */
@@ -99,7 +107,7 @@ bool die_next(image_dwarf *dwarf, Dwarf_Die *die);
 
 enum { MAX_SCOPE_DEPTH = 200 };
 
-/* --- line.c ------------------------------------------------------------------------------------------------------------ */
+/* --- line.c ------------------------------------------------------------------------------------------------------ */
 
 bool line_lookup(image_dwarf *dwarf, uint64_t addr, image_line *line);
 const char *line_file(image_dwarf *dwarf, dwarf_unit *unit, uint64_t number); /* NULL: unknown */

@@ -1,7 +1,7 @@
 /* The header tables of an ELF file, checked once: after elf_parse every section and segment lies inside the file.
  *
- * libelf trusts more than we can afford on hostile input and writes into the memory it is given, so the headers are read
- * here; libelf unpacks compressed sections and carries libdw (dwarf.c). */
+ * libelf trusts more than we can afford on hostile input and writes into the memory it is given, so the headers are
+ * read here; libelf unpacks compressed sections and carries libdw (dwarf.c). */
 #include "static/image/private.h"
 
 #include <errno.h>
@@ -95,12 +95,13 @@ void file_free(file_bytes *file)
     *file = (file_bytes){0};
 }
 
-/* --- header tables ------------------------------------------------------------------------------------------------- */
+/* --- header tables ----------------------------------------------------------------------------------------------- */
 
 static int check_kind(const elf_file *file, const char *name, race_error *error)
 {
     const uint8_t *ident = file->bytes;
-    if (file->size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0) return base_fail(error, "%s: is not an ELF file", name);
+    if (file->size < SELFMAG || memcmp(ident, ELFMAG, SELFMAG) != 0)
+        return base_fail(error, "%s: is not an ELF file", name);
     if (file->size < EI_NIDENT) return base_fail(error, "%s: is truncated: the ELF header is incomplete", name);
     if (ident[EI_CLASS] == ELFCLASS32)
         return base_fail(error, "%s: is a 32-bit ELF file; only 64-bit x86-64 is supported", name);
@@ -162,8 +163,8 @@ static int read_tables(elf_file *file, const char *name, arena *memory, race_err
 
 static void name_sections(elf_file *file)
 {
-    uint64_t names = file->h.e_shstrndx == SHN_XINDEX && file->section_count ? file->sections[0].h.sh_link
-                                                                             : file->h.e_shstrndx;
+    uint64_t names =
+        file->h.e_shstrndx == SHN_XINDEX && file->section_count ? file->sections[0].h.sh_link : file->h.e_shstrndx;
     const elf_section *strings = names && names < file->section_count ? &file->sections[names] : NULL;
     for (uint32_t i = 0; i < file->section_count; i++)
         file->sections[i].name = strings ? elf_string(strings, file->sections[i].h.sh_name) : "";

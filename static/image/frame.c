@@ -4,11 +4,7 @@
  * entry by entry. Rows are computed on demand (unwind.c). .debug_frame serves when there is no FDE in .eh_frame. */
 #include "static/image/frame.h"
 
-enum {
-    PE_ABSPTR = 0, PE_ULEB = 1, PE_UDATA2 = 2, PE_UDATA4 = 3, PE_UDATA8 = 4, PE_SLEB = 9, PE_SDATA2 = 10,
-    PE_SDATA4 = 11, PE_SDATA8 = 12, PE_FORMAT = 15, PE_PCREL = 0x10, PE_FUNCREL = 0x40, PE_BASE = 0x70,
-    PE_INDIRECT = 0x80, PE_OMIT = 0xff
-};
+#include <dwarf.h>
 
 typedef struct {
     const uint8_t *bytes;
@@ -29,43 +25,66 @@ typedef struct {
 bool frame_pointer(cursor *c, uint8_t encoding, uint64_t place, uint64_t *value)
 {
     uint64_t v;
-    switch (encoding & PE_FORMAT) {
-    case PE_ABSPTR:
-    case PE_UDATA8:
-    case PE_SDATA8: v = cursor_uint(c, 8); break;
-    case PE_ULEB: v = cursor_uleb(c); break;
-    case PE_UDATA2: v = cursor_uint(c, 2); break;
-    case PE_UDATA4: v = cursor_uint(c, 4); break;
-    case PE_SLEB: v = (uint64_t)cursor_sleb(c); break;
-    case PE_SDATA2: v = (uint64_t)cursor_int(c, 2); break;
-    case PE_SDATA4: v = (uint64_t)cursor_int(c, 4); break;
-    default: return false;
+    switch (encoding & FRAME_FORMAT) {
+    case DW_EH_PE_absptr:
+    case DW_EH_PE_udata8:
+    case DW_EH_PE_sdata8:
+        v = cursor_uint(c, 8);
+        break;
+    case DW_EH_PE_uleb128:
+        v = cursor_uleb(c);
+        break;
+    case DW_EH_PE_udata2:
+        v = cursor_uint(c, 2);
+        break;
+    case DW_EH_PE_udata4:
+        v = cursor_uint(c, 4);
+        break;
+    case DW_EH_PE_sleb128:
+        v = (uint64_t)cursor_sleb(c);
+        break;
+    case DW_EH_PE_sdata2:
+        v = (uint64_t)cursor_int(c, 2);
+        break;
+    case DW_EH_PE_sdata4:
+        v = (uint64_t)cursor_int(c, 4);
+        break;
+    default:
+        return false;
     }
     *value = v;
     if (c->bad) return false;
-    if (encoding & PE_INDIRECT) return false;
+    if (encoding & DW_EH_PE_indirect) return false;
     if (v == 0) return true; /* nothing, in any base */
-    if ((encoding & PE_BASE) == PE_PCREL) *value = place + v;
-    return (encoding & PE_BASE) == PE_PCREL || (encoding & PE_BASE) == 0;
+    if ((encoding & FRAME_BASE) == DW_EH_PE_pcrel) *value = place + v;
+    return (encoding & FRAME_BASE) == DW_EH_PE_pcrel || (encoding & FRAME_BASE) == 0;
 }
 
-/* --- CIEs ------------------------------------------------------------------------------------------------------------ */
+/* --- CIEs -------------------------------------------------------------------------------------------------------- */
 
 static bool read_augmentation(frame_cie *cie, const char *letters, cursor c)
 {
     for (letters++; *letters; letters++) {
         switch (*letters) {
-        case 'R': cie->encoding = (uint8_t)cursor_uint(&c, 1); break;
-        case 'L': cie->lsda_encoding = (uint8_t)cursor_uint(&c, 1); break;
-        case 'S': cie->signal = true; break;
-        case 'B': break;
+        case 'R':
+            cie->encoding = (uint8_t)cursor_uint(&c, 1);
+            break;
+        case 'L':
+            cie->lsda_encoding = (uint8_t)cursor_uint(&c, 1);
+            break;
+        case 'S':
+            cie->signal = true;
+            break;
+        case 'B':
+            break;
         case 'P': {
             uint8_t encoding = (uint8_t)cursor_uint(&c, 1);
             uint64_t personality;
-            frame_pointer(&c, encoding & PE_FORMAT, 0, &personality);
+            frame_pointer(&c, encoding & FRAME_FORMAT, 0, &personality);
             break;
         }
-        default: return !c.bad; /* the rest is skipped by its length */
+        default:
+            return !c.bad; /* the rest is skipped by its length */
         }
     }
     return !c.bad;
@@ -73,7 +92,7 @@ static bool read_augmentation(frame_cie *cie, const char *letters, cursor c)
 
 static bool read_cie(const frame_section *s, uint64_t offset, cursor c, frame_cie *cie)
 {
-    *cie = (frame_cie){.offset = offset, .section = s->number, .lsda_encoding = PE_OMIT};
+    *cie = (frame_cie){.offset = offset, .section = s->number, .lsda_encoding = DW_EH_PE_omit};
     uint64_t version = cursor_uint(&c, 1);
     if (version != 1 && version != 3 && version != 4) return false;
     const char *letters = (const char *)c.at;
@@ -120,7 +139,7 @@ static const frame_cie *find_cie(const frame_table *table, uint32_t section, uin
     return cie && cie->section == section && cie->offset == offset ? cie : NULL;
 }
 
-/* --- landing pads ------------------------------------------------------------------------------------------------------ */
+/* --- landing pads ------------------------------------------------------------------------------------------------ */
 
 static int pad_compare(const void *a, const void *b)
 {
@@ -135,8 +154,9 @@ static bool read_call_sites(frame_reader *r, const image_fde *fde, cursor c, uin
         uint64_t start, size, pad;
         if (!r->call_sites) return false;
         r->call_sites--;
-        if (!frame_pointer(&c, encoding & PE_FORMAT, 0, &start) || !frame_pointer(&c, encoding & PE_FORMAT, 0, &size) ||
-            !frame_pointer(&c, encoding & PE_FORMAT, 0, &pad))
+        if (!frame_pointer(&c, encoding & FRAME_FORMAT, 0, &start) ||
+            !frame_pointer(&c, encoding & FRAME_FORMAT, 0, &size) ||
+            !frame_pointer(&c, encoding & FRAME_FORMAT, 0, &pad))
             return false;
         cursor_uleb(&c); /* action */
         if (c.bad) return false;
@@ -159,11 +179,11 @@ static bool read_lsda(frame_reader *r, const image_fde *fde)
     c.end = c.at + size;
     const uint8_t *begin = c.at;
     uint8_t encoding = (uint8_t)cursor_uint(&c, 1);
-    if (encoding != PE_OMIT) {
+    if (encoding != DW_EH_PE_omit) {
         uint64_t place = fde->lsda + (uint64_t)(c.at - begin);
         if (!frame_pointer(&c, encoding, place, &pads_from)) return false;
     }
-    if (cursor_uint(&c, 1) != PE_OMIT) cursor_uleb(&c); /* types */
+    if (cursor_uint(&c, 1) != DW_EH_PE_omit) cursor_uleb(&c); /* types */
     encoding = (uint8_t)cursor_uint(&c, 1);
     uint64_t table = cursor_uleb(&c);
     if (c.bad || table > cursor_left(&c)) return false;
@@ -176,18 +196,17 @@ static void read_pads(frame_reader *r, image_fde *fde)
     if (!fde->lsda) return;
     if (!read_lsda(r, fde)) r->img->unread++;
     fde->pad_count = r->pads.len - fde->first_pad;
-    if (fde->pad_count > 1)
-        qsort(r->pads.data + fde->first_pad, fde->pad_count, sizeof *r->pads.data, pad_compare);
+    if (fde->pad_count > 1) qsort(r->pads.data + fde->first_pad, fde->pad_count, sizeof *r->pads.data, pad_compare);
 }
 
-/* --- FDEs -------------------------------------------------------------------------------------------------------------- */
+/* --- FDEs -------------------------------------------------------------------------------------------------------- */
 
 static bool read_fde(frame_reader *r, const frame_section *s, const frame_cie *cie, cursor c)
 {
     image_fde fde = {.signal = cie->signal, .entry = r->table->entries.len};
     uint64_t size, place = s->addr + (uint64_t)(c.at - s->bytes);
     if (!frame_pointer(&c, cie->encoding, place, &fde.start) ||
-        !frame_pointer(&c, cie->encoding & PE_FORMAT, 0, &size))
+        !frame_pointer(&c, cie->encoding & FRAME_FORMAT, 0, &size))
         return false;
     if (cie->augmented) {
         uint64_t length = cursor_uleb(&c);
@@ -195,12 +214,12 @@ static bool read_fde(frame_reader *r, const frame_section *s, const frame_cie *c
         cursor data = {.at = c.at, .end = c.at + length};
         place = s->addr + (uint64_t)(c.at - s->bytes);
         c.at += length;
-        if (cie->lsda_encoding != PE_OMIT && !frame_pointer(&data, cie->lsda_encoding, place, &fde.lsda)) return false;
+        if (cie->lsda_encoding != DW_EH_PE_omit && !frame_pointer(&data, cie->lsda_encoding, place, &fde.lsda))
+            return false;
     }
     if (!size) return !c.bad; /* clang has functions of no instructions */
     fde.end = fde.start + size;
-    if (fde.end < fde.start || !image_is_code(r->img, fde.start) || !image_is_code(r->img, fde.end - 1))
-        return false;
+    if (fde.end < fde.start || !image_is_code(r->img, fde.start) || !image_is_code(r->img, fde.end - 1)) return false;
     fde.fragment = frame_starts_inside(cie, c);
     vec_push(&r->table->entries, (frame_entry){c, (uint32_t)(cie - r->table->cies.data)});
     vec_push(&r->fdes, fde);
@@ -252,7 +271,8 @@ static void read_by_header(frame_reader *r)
         cursor c = {.at = bytes + 4, .end = bytes + available};
         if (!frame_pointer(&c, bytes[1], p->p_vaddr + 4, &start)) continue;
         bytes = elf_loaded(file, start, 4, &available);
-        if (bytes) read_section(r, &(frame_section){.bytes = bytes, .size = available, .addr = start, .ends_at_zero = true});
+        if (bytes)
+            read_section(r, &(frame_section){.bytes = bytes, .size = available, .addr = start, .ends_at_zero = true});
     }
 }
 
@@ -327,7 +347,7 @@ void frames_free(image *img)
     free(table);
 }
 
-/* --- lookups ----------------------------------------------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------------------------------------------- */
 
 const image_fde *image_fde_at(const image *img, uint64_t addr)
 {

@@ -4,17 +4,19 @@
 
 #include "static/image/cursor.h"
 
+enum { FRAME_FORMAT = 0x0f, FRAME_BASE = 0x70 }; /* parts of an encoding DW_EH_PE_* */
+
 typedef struct {
     uint64_t offset; /* in its section */
     uint32_t section;
     uint64_t code_align;
     int64_t data_align;
-    cursor program;     /* initial instructions */
-    uint8_t encoding;   /* of code addresses: DW_EH_PE_* */
+    cursor program;   /* initial instructions */
+    uint8_t encoding; /* of code addresses: DW_EH_PE_* */
     uint8_t lsda_encoding;
     bool augmented; /* 'z' */
     bool signal;
-    bool readable; /* its instructions are understood */
+    bool readable;            /* its instructions are understood */
     image_unwind_row initial; /* what they leave */
 } frame_cie;
 

@@ -2,14 +2,19 @@
  *
  * Owns everything that comes from ELF (libelf) and DWARF (libdw). Nothing above this folder reads a file format.
  *
- *   open.c      image_open, image_open_all, image_close: files, archives, build id, one clear line for bad input
- *   layout.c    sections, permissions, RELRO; relocatable objects are laid out and linked onto themselves
- *   symbol.c    symbols of .symtab and .dynsym, of the module and of its separate debug file
- *   reloc.c     relocations as data facts; GOT slots; words of non-PIC data that may be pointers
- *   plt.c       PLT stubs by name (.plt, .plt.sec, .plt.got, IRELATIVE stubs of static programs)
- *   frame.c     .eh_frame: FDEs, unwind rows, landing pads
- *   line.c      source lines and inlined frames, read on first use
- *   debug.c     functions, parameters, variables, globals and types from DWARF 4 and 5, read on first use
+ *   open.c       image_open, image_open_all, image_close: files, archives, build id, one clear line for bad input
+ *   elf.c        the header tables of a file, checked once; debugfile.c: separate debug files
+ *   layout.c     sections, permissions, RELRO
+ *   object.c     relocatable objects, laid out and linked onto themselves
+ *   symbol.c     symbols of .symtab and .dynsym, of the module and of its separate debug file
+ *   reloc.c      relocations as data facts; GOT slots; words of non-PIC data that may be pointers
+ *   plt.c        PLT stubs by name (.plt, .plt.sec, .plt.got, IRELATIVE stubs of static programs)
+ *   frame.c      .eh_frame: FDEs, landing pads; unwind.c: their rows
+ *   dwarf.c      the DWARF sections as libdw gets them; die.c: reading entries without trusting them
+ *   line.c       source lines, read on first use
+ *   debug.c      functions and globals from DWARF 4 and 5, read on first use; scope.c: the inside of a function: variables,
+ *                inlined calls; type.c: types
+ *   describe.c   places inside typed things, in words and as scalars
  *
  * Addresses are module-relative: the ELF virtual addresses of the file, before any load bias. A relocatable object
  * (.o) gets addresses too: its allocated sections are laid out one after another, undefined symbols get a place of
@@ -67,7 +72,7 @@ typedef struct {
     uint8_t kind;  /* image_reloc_kind */
     uint8_t slot;  /* 1: a GOT slot (JUMP_SLOT, GLOB_DAT, or of `*got*`) */
     uint32_t size; /* bytes of the word: 8, or less in relocatable objects; the object's size for COPY */
-    uint64_t target;
+    uint64_t target; /* of TPOFF and DTPOFF: the TLS block offset, when the symbol is of this module */
     int64_t addend;
     const char *name; /* or NULL */
 } image_reloc;

@@ -5,7 +5,7 @@
 
 #include "static/image/dwarf.h"
 
-typedef struct { /* an inlined call */
+typedef struct {          /* an inlined call */
     uint32_t parent;      /* number + 1 of the inlined call that it is in; 0: of the function itself */
     const char *function; /* what is inlined */
     image_line call;      /* from where */
@@ -43,12 +43,12 @@ struct debug_index {
     image_variable *globals; /* static ones by address, then TLS ones by offset */
     uint32_t global_count, static_count;
     range_map global_ranges, tls_ranges;
-    map64 contexts;       /* address of a type's entry: what it is in (see debug.c) */
-    map64 definitions;    /* name in its context: number + 1 in definition_list */
+    map64 contexts;    /* address of a type's entry: what it is in (see debug.c) */
+    map64 definitions; /* name in its context: number + 1 in definition_list */
     VEC(type_definition) definition_list;
-    map64 typedef_names;  /* address of an anonymous struct's entry: the name that a typedef gives it */
-    map64 types_by_die;   /* address of an entry: type_entry */
-    map64 types_by_key;   /* what makes two types the same: type_entry */
+    map64 typedef_names;        /* address of an anonymous struct's entry: the name that a typedef gives it */
+    map64 types_by_die;         /* address of an entry: type_entry */
+    map64 types_by_key;         /* what makes two types the same: type_entry */
     VEC(type_entry *) unfilled; /* structs whose members are to be read */
     unsigned depth;             /* of types inside types that are being made */
 };

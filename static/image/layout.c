@@ -54,8 +54,8 @@ static int by_sections(image *img, race_error *error)
         }
         uint64_t inside = p ? s->h.sh_addr - p->p_vaddr : 0;
         if (p && s->bytes && (s->h.sh_offset != p->p_offset + inside || !fits(inside, s->h.sh_size, p->p_filesz)))
-            return base_fail(error, "%s: is damaged: section %u (%s) is not where its segment is", img->private->name, i,
-                             s->name);
+            return base_fail(error, "%s: is damaged: section %u (%s) is not where its segment is", img->private->name,
+                             i, s->name);
         uint32_t flags = IMAGE_R;
         if ((s->h.sh_flags & SHF_WRITE) || (p && (p->p_flags & PF_W))) flags |= IMAGE_W;
         if (s->h.sh_flags & SHF_EXECINSTR) flags |= IMAGE_X;
@@ -106,7 +106,8 @@ static int by_segments(image *img, race_error *error)
         add_segment(img, p, from, to, flags | IMAGE_RELRO);
         add_segment(img, p, to, end, flags);
     }
-    if (!img->section_count) return base_fail(error, "%s: has neither sections nor segments to load", img->private->name);
+    if (!img->section_count)
+        return base_fail(error, "%s: has neither sections nor segments to load", img->private->name);
     return 0;
 }
 
@@ -119,15 +120,15 @@ static int section_compare(const void *a, const void *b)
 int layout_linked(image *img, race_error *error)
 {
     elf_file *file = &img->private->file;
-    img->sections = arena_alloc(&img->private->memory,
-                                (file->section_count + 3ull * file->segment_count) * sizeof *img->sections);
+    img->sections =
+        arena_alloc(&img->private->memory, (file->section_count + 3ull * file->segment_count) * sizeof *img->sections);
     if (by_sections(img, error)) return -1;
     qsort(img->sections, img->section_count, sizeof *img->sections, section_compare);
     for (uint32_t i = 1; i < img->section_count; i++) {
         const image_section *a = &img->sections[i - 1], *b = &img->sections[i];
         if (b->addr - a->addr < a->size)
-            return base_fail(error, "%s: is damaged: sections %s and %s overlap at %#lx", img->private->name, a->name, b->name,
-                             b->addr);
+            return base_fail(error, "%s: is damaged: sections %s and %s overlap at %#lx", img->private->name, a->name,
+                             b->name, b->addr);
     }
     const Elf64_Phdr *tls = segment_typed(file, PT_TLS);
     if (tls && tls->p_memsz < UINT32_MAX && (tls->p_align <= 1 || power_of_two(tls->p_align)))
@@ -141,7 +142,7 @@ int layout_linked(image *img, race_error *error)
     return 0;
 }
 
-/* --- lookups ------------------------------------------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------------------------------------------- */
 
 const image_section *image_section_at(const image *img, uint64_t addr)
 {

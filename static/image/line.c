@@ -44,7 +44,7 @@ typedef struct {
     const uint8_t *lengths;
 } line_reader;
 
-/* --- names ------------------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------------------------- */
 
 static const char *read_string(cursor *c)
 {
@@ -65,7 +65,9 @@ static bool read_form(line_reader *r, uint64_t form, const char **text, uint64_t
     *text = "";
     *number = 0;
     switch (form) {
-    case DW_FORM_string: *text = read_string(&r->c); break;
+    case DW_FORM_string:
+        *text = read_string(&r->c);
+        break;
     case DW_FORM_line_strp:
     case DW_FORM_strp: {
         dwarf_section from = form == DW_FORM_strp ? SECTION_STR : SECTION_LINE_STR;
@@ -73,14 +75,29 @@ static bool read_form(line_reader *r, uint64_t form, const char **text, uint64_t
         *text = elf_string_in(r->copy->sections[from].bytes, r->copy->sections[from].size, offset);
         break;
     }
-    case DW_FORM_udata: *number = cursor_uleb(&r->c); break;
-    case DW_FORM_data1: *number = cursor_uint(&r->c, 1); break;
-    case DW_FORM_data2: *number = cursor_uint(&r->c, 2); break;
-    case DW_FORM_data4: *number = cursor_uint(&r->c, 4); break;
-    case DW_FORM_data8: *number = cursor_uint(&r->c, 8); break;
-    case DW_FORM_data16: cursor_skip(&r->c, 16); break;
-    case DW_FORM_block: cursor_skip(&r->c, cursor_uleb(&r->c)); break;
-    default: return false;
+    case DW_FORM_udata:
+        *number = cursor_uleb(&r->c);
+        break;
+    case DW_FORM_data1:
+        *number = cursor_uint(&r->c, 1);
+        break;
+    case DW_FORM_data2:
+        *number = cursor_uint(&r->c, 2);
+        break;
+    case DW_FORM_data4:
+        *number = cursor_uint(&r->c, 4);
+        break;
+    case DW_FORM_data8:
+        *number = cursor_uint(&r->c, 8);
+        break;
+    case DW_FORM_data16:
+        cursor_skip(&r->c, 16);
+        break;
+    case DW_FORM_block:
+        cursor_skip(&r->c, cursor_uleb(&r->c));
+        break;
+    default:
+        return false;
     }
     return !r->c.bad;
 }
@@ -130,7 +147,7 @@ static bool read_names(line_reader *r)
     return !r->c.bad;
 }
 
-/* --- the program --------------------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t addr, operation, file, line, column;
@@ -182,19 +199,32 @@ static void run_extended(line_reader *r, line_state *s)
         vec_push(&r->files, (line_name){.name = name, .directory = cursor_uleb(&c)});
         break;
     }
-    default: break;
+    default:
+        break;
     }
 }
 
 static void run_standard(line_reader *r, line_state *s, uint64_t opcode)
 {
     switch (opcode) {
-    case DW_LNS_copy: emit(r, s, false); break;
-    case DW_LNS_advance_pc: advance(r, s, cursor_uleb(&r->c)); break;
-    case DW_LNS_advance_line: s->line += (uint64_t)cursor_sleb(&r->c); break;
-    case DW_LNS_set_file: s->file = cursor_uleb(&r->c); break;
-    case DW_LNS_set_column: s->column = cursor_uleb(&r->c); break;
-    case DW_LNS_const_add_pc: advance(r, s, (255 - r->opcode_base) / r->line_range); break;
+    case DW_LNS_copy:
+        emit(r, s, false);
+        break;
+    case DW_LNS_advance_pc:
+        advance(r, s, cursor_uleb(&r->c));
+        break;
+    case DW_LNS_advance_line:
+        s->line += (uint64_t)cursor_sleb(&r->c);
+        break;
+    case DW_LNS_set_file:
+        s->file = cursor_uleb(&r->c);
+        break;
+    case DW_LNS_set_column:
+        s->column = cursor_uleb(&r->c);
+        break;
+    case DW_LNS_const_add_pc:
+        advance(r, s, (255 - r->opcode_base) / r->line_range);
+        break;
     case DW_LNS_fixed_advance_pc:
         s->addr += cursor_uint(&r->c, 2);
         s->operation = 0;
@@ -202,7 +232,8 @@ static void run_standard(line_reader *r, line_state *s, uint64_t opcode)
     case DW_LNS_negate_stmt:
     case DW_LNS_set_basic_block:
     case DW_LNS_set_prologue_end:
-    case DW_LNS_set_epilogue_begin: break;
+    case DW_LNS_set_epilogue_begin:
+        break;
     default:
         for (unsigned i = r->lengths[opcode - 1]; i > 0; i--)
             cursor_uleb(&r->c);
@@ -228,7 +259,7 @@ static void run_program(line_reader *r)
     r->rows.len = s.first; /* a sequence without an end */
 }
 
-/* --- a table ------------------------------------------------------------------------------------------------------------------- */
+/* --- a table ----------------------------------------------------------------------------------------------------- */
 
 static bool read_header(line_reader *r, uint64_t offset)
 {
@@ -320,7 +351,7 @@ void lines_free(image_dwarf *dwarf)
     }
 }
 
-/* --- lookups -------------------------------------------------------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------------------------------------------- */
 
 static const char *compose(image_dwarf *dwarf, const char *directory, const char *name)
 {

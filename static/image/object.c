@@ -16,15 +16,15 @@ typedef enum { SLOT_ADDRESS, SLOT_TPOFF, SLOT_PAIR } slot_kind;
 
 typedef struct {
     image *img;
-    uint64_t *tls; /* by section number: its offset in the TLS block */
-    uint64_t end;  /* of the layout so far */
-    uint64_t got;  /* address of `*got*` */
-    VEC(uint64_t) slots; /* contents of `*got*` */
+    uint64_t *tls;        /* by section number: its offset in the TLS block */
+    uint64_t end;         /* of the layout so far */
+    uint64_t got;         /* address of `*got*` */
+    VEC(uint64_t) slots;  /* contents of `*got*` */
     uint32_t module_pair; /* slot + 1 of the pair that TLSLD asks for */
     VEC(image_reloc) facts;
 } linker;
 
-/* --- sections ------------------------------------------------------------------------------------------------------- */
+/* --- sections ---------------------------------------------------------------------------------------------------- */
 
 static bool add_section(linker *l, image_section section)
 {
@@ -59,7 +59,8 @@ static int place_sections(linker *l, race_error *error)
             l->tls[i] = align_up(img->tls_size, align);
             img->tls_size = l->tls[i] + s->h.sh_size;
             if (align > tls_align) tls_align = align;
-            if (img->tls_size > MAX_END) return base_fail(error, "%s: is damaged: its TLS block is too large", img->private->name);
+            if (img->tls_size > MAX_END)
+                return base_fail(error, "%s: is damaged: its TLS block is too large", img->private->name);
             if (s->h.sh_type == SHT_NOBITS) continue;
         }
         s->addr = align_up(l->end, align);
@@ -72,13 +73,14 @@ static int place_sections(linker *l, race_error *error)
                                             .filled = s->bytes ? s->h.sh_size : 0,
                                             .name = s->name,
                                             .flags = flags}))
-            return base_fail(error, "%s: is damaged: its sections claim more than an address space", img->private->name);
+            return base_fail(error, "%s: is damaged: its sections claim more than an address space",
+                             img->private->name);
     }
     img->tls_size = align_up(img->tls_size, tls_align);
     return 0;
 }
 
-/* --- symbols -------------------------------------------------------------------------------------------------------- */
+/* --- symbols ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     symbol_table table;
@@ -93,8 +95,8 @@ static bool find_table(const elf_file *file, object_table *out)
         if (s->h.sh_type != SHT_SYMTAB || !s->bytes) continue;
         const elf_section *strings = elf_linked(file, s, SHT_STRTAB);
         if (!strings) return false;
-        *out = (object_table){
-            .table = {s->bytes, s->h.sh_size / sizeof(Elf64_Sym), strings->bytes, strings->h.sh_size}};
+        *out =
+            (object_table){.table = {s->bytes, s->h.sh_size / sizeof(Elf64_Sym), strings->bytes, strings->h.sh_size}};
         for (uint32_t j = 1; j < file->section_count; j++) {
             if (file->sections[j].h.sh_type != SHT_SYMTAB_SHNDX || file->sections[j].h.sh_link != i) continue;
             out->extended = file->sections[j].bytes;
@@ -144,7 +146,8 @@ static int place_commons(linker *l, const object_table *t, race_error *error)
         out->known = out->placed = out->defined = true;
         out->value = end;
         if (symbol.st_size > MAX_END || (end += symbol.st_size) > MAX_END)
-            return base_fail(error, "%s: is damaged: its symbols claim more than an address space", l->img->private->name);
+            return base_fail(error, "%s: is damaged: its symbols claim more than an address space",
+                             l->img->private->name);
     }
     add_section(l, (image_section){.addr = start, .size = end - start, .name = "*common*", .flags = IMAGE_R | IMAGE_W});
     return 0;
@@ -212,9 +215,10 @@ static int place_symbols(linker *l, race_error *error)
     return 0;
 }
 
-/* --- relocations ---------------------------------------------------------------------------------------------------- */
+/* --- relocations ------------------------------------------------------------------------------------------------- */
 
-typedef enum { /* S symbol, A addend, P place, G address of a slot, T size of the TLS block, Z size of the symbol */
+/* S symbol, A addend, P place, G address of a slot, T size of the TLS block, Z size of the symbol */
+typedef enum {
     CALC_UNKNOWN,
     CALC_NONE,     /* marks an instruction, changes nothing */
     CALC_ABS,      /* S + A */
@@ -273,7 +277,8 @@ static const struct {
 /* The fact that an absolute word at `addr` holds symbol + addend. */
 static void add_fact(linker *l, uint64_t addr, uint32_t size, const object_symbol *s, int64_t addend, bool slot)
 {
-    image_reloc fact = {.addr = addr, .size = size, .slot = slot, .addend = addend, .target = s->value + (uint64_t)addend};
+    image_reloc fact = {
+        .addr = addr, .size = size, .slot = slot, .addend = addend, .target = s->value + (uint64_t)addend};
     if (!s->placed) return; /* a number */
     fact.name = *s->name ? s->name : NULL;
     fact.kind = !s->defined ? IMAGE_REL_SYMBOL : s->type == STT_GNU_IFUNC ? IMAGE_REL_IFUNC : IMAGE_REL_ADDR;
@@ -285,8 +290,13 @@ static void add_tls_fact(linker *l, uint64_t addr, uint32_t size, uint8_t kind, 
 {
     const char *name = s && *s->name ? s->name : NULL;
     uint64_t target = (s ? s->value : 0) + (uint64_t)addend;
-    vec_push(&l->facts, (image_reloc){.addr = addr, .size = size, .kind = kind, .slot = slot, .target = target,
-                                      .addend = name ? addend : (int64_t)target, .name = name});
+    vec_push(&l->facts, (image_reloc){.addr = addr,
+                                      .size = size,
+                                      .kind = kind,
+                                      .slot = slot,
+                                      .target = target,
+                                      .addend = name ? addend : (int64_t)target,
+                                      .name = name});
 }
 
 /* The address of the symbol's slot of this kind. */
@@ -345,19 +355,33 @@ static uint64_t calculate(linker *l, unsigned type, object_symbol *s, int64_t ad
     case CALC_ABS:
         if (size >= 4) add_fact(l, place, size, s, addend, false);
         return s->value + a;
-    case CALC_PC: return s->value + a - place;
-    case CALC_SLOT_PC: return slot_of(l, s, SLOT_ADDRESS) + a - place;
-    case CALC_SLOT_GOT: return slot_of(l, s, SLOT_ADDRESS) + a - l->got;
-    case CALC_GOT: return s->value + a - l->got;
-    case CALC_GOT_PC: return l->got + a - place;
-    case CALC_TPOFF: add_tls_fact(l, place, size, IMAGE_REL_TPOFF, s, addend, false); return s->value + a - l->img->tls_size;
-    case CALC_DTPOFF: add_tls_fact(l, place, size, IMAGE_REL_DTPOFF, s, addend, false); return s->value + a;
-    case CALC_TPOFF_SLOT_PC: return slot_of(l, s, SLOT_TPOFF) + a - place;
-    case CALC_PAIR_PC: return slot_of(l, s, SLOT_PAIR) + a - place;
-    case CALC_MODULE_PC: return module_pair(l) + a - place;
-    case CALC_SIZE: return s->size + a;
+    case CALC_PC:
+        return s->value + a - place;
+    case CALC_SLOT_PC:
+        return slot_of(l, s, SLOT_ADDRESS) + a - place;
+    case CALC_SLOT_GOT:
+        return slot_of(l, s, SLOT_ADDRESS) + a - l->got;
+    case CALC_GOT:
+        return s->value + a - l->got;
+    case CALC_GOT_PC:
+        return l->got + a - place;
+    case CALC_TPOFF:
+        add_tls_fact(l, place, size, IMAGE_REL_TPOFF, s, addend, false);
+        return s->value + a - l->img->tls_size;
+    case CALC_DTPOFF:
+        add_tls_fact(l, place, size, IMAGE_REL_DTPOFF, s, addend, false);
+        return s->value + a;
+    case CALC_TPOFF_SLOT_PC:
+        return slot_of(l, s, SLOT_TPOFF) + a - place;
+    case CALC_PAIR_PC:
+        return slot_of(l, s, SLOT_PAIR) + a - place;
+    case CALC_MODULE_PC:
+        return module_pair(l) + a - place;
+    case CALC_SIZE:
+        return s->size + a;
     case CALC_UNKNOWN:
-    case CALC_NONE: break;
+    case CALC_NONE:
+        break;
     }
     return 0;
 }
@@ -388,7 +412,8 @@ static void relocate_section(linker *l, const elf_section *rela_section, elf_sec
         if (RELOCATIONS[type].calc == CALC_NONE) continue;
         if (!s->relocated) s->bytes = s->relocated = arena_copy(&img->private->memory, s->bytes, s->h.sh_size);
         uint64_t value = calculate(l, type, symbol, rela.r_addend, s->addr + rela.r_offset);
-        if (!store(s->relocated + rela.r_offset, RELOCATIONS[type].size, RELOCATIONS[type].is_signed, value)) img->unread++;
+        if (!store(s->relocated + rela.r_offset, RELOCATIONS[type].size, RELOCATIONS[type].is_signed, value))
+            img->unread++;
     }
 }
 

@@ -117,7 +117,7 @@ void image_close(image *img)
     free(img);
 }
 
-/* --- archives ------------------------------------------------------------------------------------------------------ */
+/* --- archives ---------------------------------------------------------------------------------------------------- */
 
 /* A member in memory of its own: members of an archive are aligned to two bytes only. */
 static int open_member(const char *path, const char *member, const char *bytes, size_t size, image **out,
@@ -182,8 +182,8 @@ static int open_members(const char *path, const file_bytes *file, image_list *li
         at += sizeof header;
         if (memcmp(header.ar_fmag, ARFMAG, sizeof header.ar_fmag) != 0 ||
             !field(header.ar_size, sizeof header.ar_size, &size)) {
-            result = base_fail(error, "%s: is a damaged archive: no member header at offset %lu", path,
-                               at - sizeof header);
+            result =
+                base_fail(error, "%s: is a damaged archive: no member header at offset %lu", path, at - sizeof header);
             break;
         }
         if (!fits(at, size, file->size)) {

@@ -68,7 +68,8 @@ static bool add_stub(plt_reader *r, uint64_t addr, const stub *s)
     const image_reloc *reloc = image_reloc_at(r->img, s->slot);
     if (!reloc || !reloc->slot) {
         /* a slot that the linker filled: -Bsymbolic and non-PIC data words stay plain relocations */
-        if (!reloc || (reloc->kind != IMAGE_REL_SYMBOL && !(reloc->kind == IMAGE_REL_ADDR && reloc->name))) return false;
+        if (!reloc || (reloc->kind != IMAGE_REL_SYMBOL && !(reloc->kind == IMAGE_REL_ADDR && reloc->name)))
+            return false;
     }
     image_plt plt = {.addr = addr, .size = s->size, .got = s->slot, .name = reloc->name ? reloc->name : ""};
     if (reloc->kind == IMAGE_REL_ADDR || reloc->kind == IMAGE_REL_IFUNC) plt.target = reloc->target;

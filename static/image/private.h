@@ -54,7 +54,7 @@ static inline uint64_t align_up(uint64_t n, uint64_t align)
     return align ? (n + align - 1) & ~(align - 1) : n;
 }
 
-/* --- elf.c: a file's tables ---------------------------------------------------------------------------------------- */
+/* --- elf.c: a file's tables -------------------------------------------------------------------------------------- */
 
 typedef struct {
     Elf64_Shdr h;
@@ -97,7 +97,7 @@ typedef struct {
 int file_read(file_bytes *file, const char *path, race_error *error);
 void file_free(file_bytes *file);
 
-/* --- ranges.c ------------------------------------------------------------------------------------------------------- */
+/* --- ranges.c ---------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t key;
@@ -121,7 +121,7 @@ void sort_ranges(range *ranges, uint32_t count); /* by start, stable */
 range_map range_map_build(const range *sorted, uint32_t count);
 const range *range_map_find(const range_map *map, uint64_t addr);
 
-/* --- the inside of an image ---------------------------------------------------------------------------------------- */
+/* --- the inside of an image -------------------------------------------------------------------------------------- */
 
 typedef struct { /* what PT_DYNAMIC says; addresses of the module */
     bool present;
@@ -131,14 +131,14 @@ typedef struct { /* what PT_DYNAMIC says; addresses of the module */
     bool soname, pie;
 } elf_dynamic;
 
-typedef struct { /* a symbol table as relocations see it */
+typedef struct {            /* a symbol table as relocations see it */
     const uint8_t *symbols; /* Elf64_Sym, any alignment */
     uint64_t count;
     const uint8_t *strings;
     uint64_t strings_size;
 } symbol_table;
 
-typedef struct { /* a symbol of a .o */
+typedef struct {    /* a symbol of a .o */
     uint64_t value; /* module address, TLS block offset, or offset in a section that is not allocated */
     uint64_t size;
     const char *name;
@@ -155,9 +155,9 @@ typedef struct image_dwarf image_dwarf;
 
 struct image_private {
     arena memory;
-    const char *name;       /* path, or path(member): for errors */
-    file_bytes owned;       /* the file, when we read it */
-    file_bytes owned_debug; /* the separate debug file */
+    const char *name;           /* path, or path(member): for errors */
+    file_bytes owned;           /* the file, when we read it */
+    file_bytes owned_debug;     /* the separate debug file */
     file_bytes owned_alternate; /* what dwz moved to a file of its own */
     elf_file file;
     elf_file debug; /* the separate debug file; no bytes: none */
@@ -167,7 +167,7 @@ struct image_private {
     uint32_t plain_symbols; /* symbols before the TLS ones */
     uint32_t *best_symbols; /* of each address where symbols start, the one that names it best; by address */
     uint32_t best_count;
-    range_map symbols;      /* ranges of symbols with a size, by number */
+    range_map symbols; /* ranges of symbols with a size, by number */
     range_map fdes;
     frame_table *frames;
     pthread_mutex_t lock; /* guards `dwarf` and everything behind it */
@@ -182,13 +182,13 @@ int layout_object(image *img, race_error *error);
 void object_relocate_debug(const image *img, uint8_t *bytes, uint64_t size, const Elf64_Rela *rela);
 void dynamic_read(image *img);
 void symbols_read(image *img);
-void relocs_read(image *img);      /* of a linked module */
+void relocs_read(image *img); /* of a linked module */
 void relocs_sort(image *img);
 void plt_read(image *img);
 void frames_read(image *img);
 void frames_free(image *img);
 void init_read(image *img);
-void debug_file_find(image *img);  /* the separate debug file, when the module lacks symbols or DWARF */
+void debug_file_find(image *img); /* the separate debug file, when the module lacks symbols or DWARF */
 void debug_free(image *img);
 
 bool dwarf_present(const image *img);

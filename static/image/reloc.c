@@ -61,7 +61,8 @@ static void add_rela(reloc_reader *r, const Elf64_Rela *rela)
     switch (ELF64_R_TYPE(rela->r_info)) {
     case R_X86_64_NONE:
     case R_X86_64_SIZE32:
-    case R_X86_64_SIZE64: break;
+    case R_X86_64_SIZE64:
+        break;
     case R_X86_64_RELATIVE:
     case R_X86_64_RELATIVE64:
         reloc.kind = IMAGE_REL_ADDR;
@@ -80,7 +81,9 @@ static void add_rela(reloc_reader *r, const Elf64_Rela *rela)
         reloc.addend = 0; /* not used for these */
         add_symbolic(r, reloc, &symbol, name);
         break;
-    case R_X86_64_64: add_symbolic(r, reloc, &symbol, name); break;
+    case R_X86_64_64:
+        add_symbolic(r, reloc, &symbol, name);
+        break;
     case R_X86_64_32:
     case R_X86_64_32S:
         reloc.size = 4;
@@ -96,15 +99,22 @@ static void add_rela(reloc_reader *r, const Elf64_Rela *rela)
         reloc.name = name;
         add(r, reloc);
         break;
-    case R_X86_64_TPOFF64: add_tls(r, reloc, IMAGE_REL_TPOFF, &symbol, name); break;
-    case R_X86_64_DTPMOD64: add_tls(r, reloc, IMAGE_REL_DTPMOD, &symbol, name); break;
-    case R_X86_64_DTPOFF64: add_tls(r, reloc, IMAGE_REL_DTPOFF, &symbol, name); break;
+    case R_X86_64_TPOFF64:
+        add_tls(r, reloc, IMAGE_REL_TPOFF, &symbol, name);
+        break;
+    case R_X86_64_DTPMOD64:
+        add_tls(r, reloc, IMAGE_REL_DTPMOD, &symbol, name);
+        break;
+    case R_X86_64_DTPOFF64:
+        add_tls(r, reloc, IMAGE_REL_DTPOFF, &symbol, name);
+        break;
     case R_X86_64_TLSDESC: /* two words: what finds the block, and the place in it */
         add_tls(r, reloc, IMAGE_REL_DTPMOD, &symbol, name);
         reloc.addr += 8;
         add_tls(r, reloc, IMAGE_REL_DTPOFF, &symbol, name);
         break;
-    default: r->img->unread++;
+    default:
+        r->img->unread++;
     }
 }
 
@@ -149,7 +159,10 @@ static void read_relr(reloc_reader *r, const uint8_t *bytes, uint64_t size, bool
         for (uint64_t i = 0; bits >> i; i++) {
             if (!(bits >> i & 1)) continue;
             if (image_read(r->img, base + 8 * i, &word, 8))
-                add(r, (image_reloc){.addr = base + 8 * i, .size = 8, .kind = IMAGE_REL_ADDR, .target = word,
+                add(r, (image_reloc){.addr = base + 8 * i,
+                                     .size = 8,
+                                     .kind = IMAGE_REL_ADDR,
+                                     .target = word,
                                      .addend = (int64_t)word});
             else
                 r->img->unread++;
@@ -212,13 +225,14 @@ static void read_sections(reloc_reader *r)
     }
 }
 
-/* --- guesses -------------------------------------------------------------------------------------------------------- */
+/* --- guesses ----------------------------------------------------------------------------------------------------- */
 
 /* Sections of a linked file that the program never sees as data. */
 static bool holds_data(const image_section *s)
 {
-    static const char *const not_data[] = {".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".dynsym", ".dynstr",
-                                           ".dynamic", ".hash", ".gnu.", ".rela", ".relr", ".note", ".interp", ".stab"};
+    static const char *const not_data[] = {
+        ".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".dynsym", ".dynstr", ".dynamic", ".hash", ".gnu.", ".rela",
+        ".relr",     ".note",         ".interp",           ".stab"};
     if (s->flags & IMAGE_X && strcmp(s->name, "segment") != 0) return false;
     for (size_t i = 0; i < sizeof not_data / sizeof *not_data; i++)
         if (strncmp(s->name, not_data[i], strlen(not_data[i])) == 0) return false;
@@ -246,7 +260,7 @@ static void guess(reloc_reader *r)
     }
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------------------ */
+/* --- all of it --------------------------------------------------------------------------------------------------- */
 
 /* By address; of several for one word (which no linker makes) the last applied holds. */
 void relocs_sort(image *img)
@@ -312,7 +326,7 @@ uint32_t image_relocs_in(const image *img, uint64_t start, uint64_t end, uint32_
     return last > *first ? last - *first : 0;
 }
 
-/* --- functions that the loader calls -------------------------------------------------------------------------------- */
+/* --- functions that the loader calls ----------------------------------------------------------------------------- */
 
 static void add_init(image *img, uint64_t addr)
 {

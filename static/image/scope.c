@@ -1,7 +1,7 @@
 /* The inside of one function: its variables, and the calls that were inlined into it. */
 #include "static/image/index.h"
 
-/* --- variables --------------------------------------------------------------------------------------------------------------- */
+/* --- variables --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     debug_index *index;
@@ -33,17 +33,26 @@ static void read_scope(scope_reader *r, Dwarf_Die *scope, bool outermost, unsign
     if (depth > MAX_SCOPE_DEPTH) return;
     for (bool more = die_child(r->index->dwarf, scope, &die); more; more = die_next(r->index->dwarf, &die)) {
         switch (dwarf_tag(&die)) {
-        case DW_TAG_formal_parameter: add_variable(r, &die, outermost); break;
-        case DW_TAG_variable: add_variable(r, &die, false); break;
+        case DW_TAG_formal_parameter:
+            add_variable(r, &die, outermost);
+            break;
+        case DW_TAG_variable:
+            add_variable(r, &die, false);
+            break;
         case DW_TAG_inlined_subroutine:
             r->optimised = true;
             read_scope(r, &die, false, depth + 1);
             break;
-        case DW_TAG_GNU_formal_parameter_pack: read_scope(r, &die, outermost, depth + 1); break;
+        case DW_TAG_GNU_formal_parameter_pack:
+            read_scope(r, &die, outermost, depth + 1);
+            break;
         case DW_TAG_lexical_block:
         case DW_TAG_try_block:
-        case DW_TAG_catch_block: read_scope(r, &die, false, depth + 1); break;
-        default: break;
+        case DW_TAG_catch_block:
+            read_scope(r, &die, false, depth + 1);
+            break;
+        default:
+            break;
         }
     }
 }
@@ -59,7 +68,8 @@ static bool optimised_by_name(image_dwarf *dwarf, Dwarf_Die *function)
     for (const char *at = producer; (at = strstr(at, " -O")); at += 3)
         optimised = !(at[3] == '0' && (at[4] == ' ' || at[4] == 0));
     bool options = strncmp(producer, "GNU ", 4) == 0 && strstr(producer, " -");
-    return optimised || (!options && (die_flag(function, DW_AT_call_all_calls) || die_flag(function, DW_AT_GNU_all_call_sites)));
+    return optimised ||
+           (!options && (die_flag(function, DW_AT_call_all_calls) || die_flag(function, DW_AT_GNU_all_call_sites)));
 }
 
 const image_function *function_read(debug_index *index, debug_function *function)
@@ -88,7 +98,7 @@ const image_function *function_read(debug_index *index, debug_function *function
     return f;
 }
 
-/* --- inlined calls ------------------------------------------------------------------------------------------------------------- */
+/* --- inlined calls ----------------------------------------------------------------------------------------------- */
 
 typedef struct {
     debug_index *index;

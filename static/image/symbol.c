@@ -9,9 +9,9 @@ bool symbol_get(const symbol_table *table, uint64_t index, Elf64_Sym *symbol, co
     return true;
 }
 
-/* --- the dynamic section ------------------------------------------------------------------------------------------ */
+/* --- the dynamic section ----------------------------------------------------------------------------------------- */
 
-/* Where each tag's value goes; the tags of arrays need no table of their own. */
+/* Where the value of each tag goes. */
 static const struct {
     uint64_t tag;
     size_t member;
@@ -85,15 +85,15 @@ void dynamic_read(image *img)
     }
 }
 
-/* --- symbols ------------------------------------------------------------------------------------------------------- */
+/* --- symbols ----------------------------------------------------------------------------------------------------- */
 
 typedef VEC(image_symbol) symbol_list;
 
 static uint8_t type_of(unsigned char info)
 {
     static const uint8_t types[16] = {
-        [STT_FUNC] = IMAGE_SYM_FUNC,  [STT_OBJECT] = IMAGE_SYM_OBJECT,     [STT_COMMON] = IMAGE_SYM_OBJECT,
-        [STT_TLS] = IMAGE_SYM_TLS,    [STT_GNU_IFUNC] = IMAGE_SYM_IFUNC,
+        [STT_FUNC] = IMAGE_SYM_FUNC, [STT_OBJECT] = IMAGE_SYM_OBJECT,   [STT_COMMON] = IMAGE_SYM_OBJECT,
+        [STT_TLS] = IMAGE_SYM_TLS,   [STT_GNU_IFUNC] = IMAGE_SYM_IFUNC,
     };
     return types[ELF64_ST_TYPE(info)];
 }
@@ -101,9 +101,12 @@ static uint8_t type_of(unsigned char info)
 static uint8_t bind_of(unsigned char info)
 {
     switch (ELF64_ST_BIND(info)) {
-    case STB_LOCAL: return IMAGE_BIND_LOCAL;
-    case STB_WEAK: return IMAGE_BIND_WEAK;
-    default: return IMAGE_BIND_GLOBAL;
+    case STB_LOCAL:
+        return IMAGE_BIND_LOCAL;
+    case STB_WEAK:
+        return IMAGE_BIND_WEAK;
+    default:
+        return IMAGE_BIND_GLOBAL;
     }
 }
 
@@ -149,8 +152,8 @@ static void add_table(image *img, symbol_list *list, const elf_file *file, const
                             .type = type_of(symbol.st_info),
                             .bind = bind_of(symbol.st_info)};
         if (out.bind == IMAGE_BIND_LOCAL) out.file = file_name;
-        out.exported = dynamic && out.bind != IMAGE_BIND_LOCAL &&
-                       (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
+        out.exported =
+            dynamic && out.bind != IMAGE_BIND_LOCAL && (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
         if (img->kind == IMAGE_OBJECT) {
             const object_symbol *placed = &img->private->object_symbols[i];
             if (i >= img->private->object_symbol_count || !placed->placed) continue;
@@ -266,7 +269,8 @@ static uint32_t merge_equal(image_symbol *symbols, uint32_t count)
     uint32_t out = 0;
     for (uint32_t i = 0; i < count; i++) {
         image_symbol *before = out ? &symbols[out - 1] : NULL;
-        if (before && before->addr == symbols[i].addr && (before->type == IMAGE_SYM_TLS) == (symbols[i].type == IMAGE_SYM_TLS) &&
+        if (before && before->addr == symbols[i].addr &&
+            (before->type == IMAGE_SYM_TLS) == (symbols[i].type == IMAGE_SYM_TLS) &&
             strcmp(before->name, symbols[i].name) == 0) {
             before->exported |= symbols[i].exported;
             if (before->type == IMAGE_SYM_OTHER) before->type = symbols[i].type;
@@ -293,7 +297,7 @@ static int rank_compare(const void *a, const void *b)
     const range *x = a, *y = b;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     if (x->end != y->end) return x->end < y->end ? -1 : 1; /* `end` holds the rank here */
-    return x->id > y->id ? -1 : x->id < y->id;            /* so that of equal ones the first name holds */
+    return x->id > y->id ? -1 : x->id < y->id;             /* so that of equal ones the first name holds */
 }
 
 static void map_symbols(image *img, uint32_t count)
@@ -353,7 +357,7 @@ void symbols_read(image *img)
     choose_best(img, kept);
 }
 
-/* --- lookups ------------------------------------------------------------------------------------------------------- */
+/* --- lookups ----------------------------------------------------------------------------------------------------- */
 
 const image_symbol *image_symbol_at(const image *img, uint64_t addr)
 {

@@ -19,7 +19,7 @@ static const type_entry IN_PROGRESS;
 
 static type_entry *type_from(debug_index *index, Dwarf_Die *die);
 
-/* --- interning --------------------------------------------------------------------------------------------------------------- */
+/* --- interning --------------------------------------------------------------------------------------------------- */
 
 /* The entry with this key, or a new one like `like`. */
 static type_entry *intern(debug_index *index, uint64_t key, const image_type *like, bool *is_new)
@@ -68,17 +68,19 @@ static type_entry *qualified(debug_index *index, type_entry *entry, unsigned fla
     return variant;
 }
 
-/* --- scalars, pointers, arrays ------------------------------------------------------------------------------------------------- */
+/* --- scalars, pointers, arrays ----------------------------------------------------------------------------------- */
 
 /* The typedefs of <stdatomic.h>: before version 5, DWARF has no other sign of _Atomic. */
 static bool is_atomic_typedef(const char *name)
 {
     static const char *const suffixes[] = {
-        "bool", "char", "schar", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "llong", "ullong", "char8_t",
-        "char16_t", "char32_t", "wchar_t", "int_least8_t", "uint_least8_t", "int_least16_t", "uint_least16_t",
-        "int_least32_t", "uint_least32_t", "int_least64_t", "uint_least64_t", "int_fast8_t", "uint_fast8_t",
-        "int_fast16_t", "uint_fast16_t", "int_fast32_t", "uint_fast32_t", "int_fast64_t", "uint_fast64_t", "intptr_t",
-        "uintptr_t", "size_t", "ptrdiff_t", "intmax_t", "uintmax_t"};
+        "bool",          "char",           "schar",         "uchar",          "short",         "ushort",
+        "int",           "uint",           "long",          "ulong",          "llong",         "ullong",
+        "char8_t",       "char16_t",       "char32_t",      "wchar_t",        "int_least8_t",  "uint_least8_t",
+        "int_least16_t", "uint_least16_t", "int_least32_t", "uint_least32_t", "int_least64_t", "uint_least64_t",
+        "int_fast8_t",   "uint_fast8_t",   "int_fast16_t",  "uint_fast16_t",  "int_fast32_t",  "uint_fast32_t",
+        "int_fast64_t",  "uint_fast64_t",  "intptr_t",      "uintptr_t",      "size_t",        "ptrdiff_t",
+        "intmax_t",      "uintmax_t"};
     if (strncmp(name, "atomic_", 7) != 0) return false;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (strcmp(name + 7, suffixes[i]) == 0) return true;
@@ -87,15 +89,23 @@ static bool is_atomic_typedef(const char *name)
 
 static type_entry *base_type(debug_index *index, Dwarf_Die *die)
 {
-    image_type like = {.kind = IMAGE_TYPE_INT, .name = die_string(die, DW_AT_name), .size = die_number(die, DW_AT_byte_size, 0)};
+    image_type like = {
+        .kind = IMAGE_TYPE_INT, .name = die_string(die, DW_AT_name), .size = die_number(die, DW_AT_byte_size, 0)};
     switch (die_number(die, DW_AT_encoding, 0)) {
-    case DW_ATE_boolean: like.kind = IMAGE_TYPE_BOOL; break;
+    case DW_ATE_boolean:
+        like.kind = IMAGE_TYPE_BOOL;
+        break;
     case DW_ATE_complex_float:
     case DW_ATE_float:
     case DW_ATE_imaginary_float:
-    case DW_ATE_decimal_float: like.kind = IMAGE_TYPE_FLOAT; break;
-    case 0: like.kind = IMAGE_TYPE_OTHER; break;
-    default: break;
+    case DW_ATE_decimal_float:
+        like.kind = IMAGE_TYPE_FLOAT;
+        break;
+    case 0:
+        like.kind = IMAGE_TYPE_OTHER;
+        break;
+    default:
+        break;
     }
     type_entry *entry = simple(index, like);
     return is_atomic_typedef(like.name) ? qualified(index, entry, ATOMIC) : entry; /* gcc makes it a base type */
@@ -106,7 +116,8 @@ static type_entry *target_of(debug_index *index, Dwarf_Die *die)
 {
     Dwarf_Die target;
     Dwarf_Attribute attribute;
-    if (!die_attribute(die, DW_AT_type, &attribute, NULL)) return simple(index, (image_type){.kind = IMAGE_TYPE_VOID, .name = "void"});
+    if (!die_attribute(die, DW_AT_type, &attribute, NULL))
+        return simple(index, (image_type){.kind = IMAGE_TYPE_VOID, .name = "void"});
     if (!die_reference(die, DW_AT_type, &target)) {
         index->dwarf->damaged++;
         return NULL;
@@ -127,7 +138,8 @@ static uint64_t dimension(Dwarf_Die *subrange)
 {
     uint64_t count = die_number(subrange, DW_AT_count, UINT64_MAX);
     if (count != UINT64_MAX) return count;
-    uint64_t lower = die_number(subrange, DW_AT_lower_bound, 0), upper = die_number(subrange, DW_AT_upper_bound, UINT64_MAX);
+    uint64_t lower = die_number(subrange, DW_AT_lower_bound, 0),
+             upper = die_number(subrange, DW_AT_upper_bound, UINT64_MAX);
     if (upper == UINT64_MAX || upper == UINT32_MAX || upper < lower) return 0; /* none, or -1: int x[0] */
     return upper - lower + 1;
 }
@@ -160,7 +172,7 @@ static type_entry *array_type(debug_index *index, Dwarf_Die *die)
     return entry;
 }
 
-/* --- structs -------------------------------------------------------------------------------------------------------------------- */
+/* --- structs ----------------------------------------------------------------------------------------------------- */
 
 static image_type_kind aggregate_kind(unsigned tag)
 {
@@ -171,7 +183,8 @@ static image_type_kind aggregate_kind(unsigned tag)
 
 static bool is_std_atomic(const char *name)
 {
-    static const char *const names[] = {"atomic<", "__atomic_base<", "__atomic_float<", "atomic_flag", "__atomic_flag_base"};
+    static const char *const names[] = {"atomic<", "__atomic_base<", "__atomic_float<", "atomic_flag",
+                                        "__atomic_flag_base"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0) return true;
     return false;
@@ -198,7 +211,8 @@ static bool member_place(Dwarf_Die *die, uint64_t *bits, uint64_t *bit_size)
     }
     if (die_attribute(die, DW_AT_data_member_location, &location, NULL) && dwarf_formudata(&location, &bytes) != 0) {
         /* DWARF 2 and 3: DW_OP_plus_uconst offset */
-        if (dwarf_formblock(&location, &block) != 0 || block.length < 2 || block.data[0] != DW_OP_plus_uconst) return false;
+        if (dwarf_formblock(&location, &block) != 0 || block.length < 2 || block.data[0] != DW_OP_plus_uconst)
+            return false;
         bytes = 0;
         for (unsigned i = 1, shift = 0; i < block.length && shift < 63; i++, shift += 7)
             bytes |= (Dwarf_Word)(block.data[i] & 0x7f) << shift;
@@ -328,29 +342,34 @@ void type_finish(debug_index *index)
         fill(index, index->unfilled.data[--index->unfilled.len]);
 }
 
-/* --- all kinds ----------------------------------------------------------------------------------------------------------------- */
+/* --- all kinds --------------------------------------------------------------------------------------------------- */
 
 static type_entry *make(debug_index *index, Dwarf_Die *die, unsigned tag)
 {
     switch (tag) {
-    case DW_TAG_base_type: return base_type(index, die);
+    case DW_TAG_base_type:
+        return base_type(index, die);
     case DW_TAG_pointer_type:
     case DW_TAG_reference_type:
-    case DW_TAG_rvalue_reference_type: return pointer_type(index, die);
-    case DW_TAG_array_type: return array_type(index, die);
+    case DW_TAG_rvalue_reference_type:
+        return pointer_type(index, die);
+    case DW_TAG_array_type:
+        return array_type(index, die);
     case DW_TAG_structure_type:
     case DW_TAG_class_type:
     case DW_TAG_interface_type:
     case DW_TAG_union_type:
-    case DW_TAG_enumeration_type: return aggregate(index, die, tag);
+    case DW_TAG_enumeration_type:
+        return aggregate(index, die, tag);
     case DW_TAG_subroutine_type: {
         type_entry *returned = target_of(index, die);
         return simple(index, (image_type){.kind = IMAGE_TYPE_FUNCTION, .target = returned ? &returned->type : NULL});
     }
     default:
-        return simple(index, (image_type){.kind = IMAGE_TYPE_OTHER,
-                                          .name = die_string(die, DW_AT_name),
-                                          .size = die_number(die, DW_AT_byte_size, tag == DW_TAG_ptr_to_member_type ? 8 : 0)});
+        return simple(index,
+                      (image_type){.kind = IMAGE_TYPE_OTHER,
+                                   .name = die_string(die, DW_AT_name),
+                                   .size = die_number(die, DW_AT_byte_size, tag == DW_TAG_ptr_to_member_type ? 8 : 0)});
     }
 }
 

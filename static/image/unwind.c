@@ -1,15 +1,9 @@
 /* Unwind rows: the call frame instructions of one FDE, executed (DWARF 5, section 6.4.2). */
 #include "static/image/frame.h"
 
-enum { MAX_ROWS = 1 << 20, MAX_REMEMBERED = 1 << 10, CFA_REGISTER = 7 /* rsp */ };
+#include <dwarf.h>
 
-enum {
-    CFA_NOP = 0, CFA_SET_LOC, CFA_ADVANCE1, CFA_ADVANCE2, CFA_ADVANCE4, CFA_OFFSET_EXT, CFA_RESTORE_EXT, CFA_UNDEFINED,
-    CFA_SAME, CFA_REGISTER_RULE, CFA_REMEMBER, CFA_RESTORE_STATE, CFA_DEF, CFA_DEF_REGISTER, CFA_DEF_OFFSET,
-    CFA_DEF_EXPRESSION, CFA_EXPRESSION, CFA_OFFSET_SF, CFA_DEF_SF, CFA_DEF_OFFSET_SF, CFA_VAL_OFFSET, CFA_VAL_OFFSET_SF,
-    CFA_VAL_EXPRESSION, CFA_ARGS_SIZE = 0x2e, CFA_NEGATIVE_OFFSET = 0x2f,
-    CFA_ADVANCE = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0
-};
+enum { MAX_ROWS = 1 << 20, MAX_REMEMBERED = 1 << 10, RSP = 7 };
 
 typedef struct {
     const frame_cie *cie;
@@ -65,61 +59,73 @@ static bool step(machine *m, cursor *c)
 {
     uint64_t op = cursor_uint(c, 1), low = op & 0x3f, reg;
     switch (op & 0xc0) {
-    case CFA_ADVANCE: return advance(m, m->now.addr + low * m->cie->code_align);
-    case CFA_OFFSET: set_offset(m, low, (int64_t)cursor_uleb(c)); return true;
-    case CFA_RESTORE:
+    case DW_CFA_advance_loc:
+        return advance(m, m->now.addr + low * m->cie->code_align);
+    case DW_CFA_offset:
+        set_offset(m, low, (int64_t)cursor_uleb(c));
+        return true;
+    case DW_CFA_restore:
         if (low < IMAGE_UNWIND_REGS) m->now.saved[low] = m->initial.saved[low];
         return true;
-    default: break;
+    default:
+        break;
     }
     switch (op) {
-    case CFA_NOP: return true;
-    case CFA_SET_LOC: { /* position-relative forms need the place, which compilers never use */
+    case DW_CFA_nop:
+        return true;
+    case DW_CFA_set_loc: { /* position-relative forms need the place, which compilers never use */
         uint64_t to;
-        bool known = frame_pointer(c, m->cie->encoding, 0, &to) && (m->cie->encoding & 0x70) == 0;
+        bool known = frame_pointer(c, m->cie->encoding, 0, &to) && (m->cie->encoding & FRAME_BASE) == 0;
         if (!known) m->failed = true;
         return known && advance(m, to);
     }
-    case CFA_ADVANCE1: return advance(m, m->now.addr + cursor_uint(c, 1) * m->cie->code_align);
-    case CFA_ADVANCE2: return advance(m, m->now.addr + cursor_uint(c, 2) * m->cie->code_align);
-    case CFA_ADVANCE4: return advance(m, m->now.addr + cursor_uint(c, 4) * m->cie->code_align);
-    case CFA_OFFSET_EXT:
+    case DW_CFA_advance_loc1:
+        return advance(m, m->now.addr + cursor_uint(c, 1) * m->cie->code_align);
+    case DW_CFA_advance_loc2:
+        return advance(m, m->now.addr + cursor_uint(c, 2) * m->cie->code_align);
+    case DW_CFA_advance_loc4:
+        return advance(m, m->now.addr + cursor_uint(c, 4) * m->cie->code_align);
+    case DW_CFA_offset_extended:
         reg = cursor_uleb(c);
         set_offset(m, reg, (int64_t)cursor_uleb(c));
         return true;
-    case CFA_OFFSET_SF:
+    case DW_CFA_offset_extended_sf:
         reg = cursor_uleb(c);
         set_offset(m, reg, cursor_sleb(c));
         return true;
-    case CFA_NEGATIVE_OFFSET:
+    case DW_CFA_GNU_negative_offset_extended:
         reg = cursor_uleb(c);
         set_offset(m, reg, (int64_t)(0 - cursor_uleb(c)));
         return true;
-    case CFA_RESTORE_EXT:
+    case DW_CFA_restore_extended:
         reg = cursor_uleb(c);
         if (reg < IMAGE_UNWIND_REGS) m->now.saved[reg] = m->initial.saved[reg];
         return true;
-    case CFA_UNDEFINED: set_rule(m, cursor_uleb(c), IMAGE_UNWIND_COMPLEX); return true;
-    case CFA_SAME: set_rule(m, cursor_uleb(c), IMAGE_UNWIND_UNSAVED); return true;
-    case CFA_REGISTER_RULE:
-    case CFA_VAL_OFFSET:
+    case DW_CFA_undefined:
+        set_rule(m, cursor_uleb(c), IMAGE_UNWIND_COMPLEX);
+        return true;
+    case DW_CFA_same_value:
+        set_rule(m, cursor_uleb(c), IMAGE_UNWIND_UNSAVED);
+        return true;
+    case DW_CFA_register:
+    case DW_CFA_val_offset:
         set_rule(m, cursor_uleb(c), IMAGE_UNWIND_COMPLEX);
         cursor_uleb(c);
         return true;
-    case CFA_VAL_OFFSET_SF:
+    case DW_CFA_val_offset_sf:
         set_rule(m, cursor_uleb(c), IMAGE_UNWIND_COMPLEX);
         cursor_sleb(c);
         return true;
-    case CFA_EXPRESSION:
-    case CFA_VAL_EXPRESSION:
+    case DW_CFA_expression:
+    case DW_CFA_val_expression:
         set_rule(m, cursor_uleb(c), IMAGE_UNWIND_COMPLEX);
         cursor_skip(c, cursor_uleb(c));
         return true;
-    case CFA_REMEMBER:
+    case DW_CFA_remember_state:
         if (m->remembered.len >= MAX_REMEMBERED) m->failed = true;
         vec_push(&m->remembered, m->now);
         return !m->failed;
-    case CFA_RESTORE_STATE: {
+    case DW_CFA_restore_state: {
         if (!m->remembered.len) {
             m->failed = true;
             return false;
@@ -131,27 +137,35 @@ static bool step(machine *m, cursor *c)
         m->now.args_size = args_size;
         return true;
     }
-    case CFA_DEF:
+    case DW_CFA_def_cfa:
         reg = cursor_uleb(c);
         set_cfa(m, (int64_t)reg, (int64_t)cursor_uleb(c));
         return true;
-    case CFA_DEF_SF:
+    case DW_CFA_def_cfa_sf:
         reg = cursor_uleb(c);
         set_cfa_factored(m, (int64_t)reg, cursor_sleb(c));
         return true;
-    case CFA_DEF_REGISTER: set_cfa(m, (int64_t)cursor_uleb(c), m->now.cfa_off); return true;
-    case CFA_DEF_OFFSET: set_cfa(m, m->now.cfa_reg, (int64_t)cursor_uleb(c)); return true;
-    case CFA_DEF_OFFSET_SF: set_cfa_factored(m, m->now.cfa_reg, cursor_sleb(c)); return true;
-    case CFA_DEF_EXPRESSION:
+    case DW_CFA_def_cfa_register:
+        set_cfa(m, (int64_t)cursor_uleb(c), m->now.cfa_off);
+        return true;
+    case DW_CFA_def_cfa_offset:
+        set_cfa(m, m->now.cfa_reg, (int64_t)cursor_uleb(c));
+        return true;
+    case DW_CFA_def_cfa_offset_sf:
+        set_cfa_factored(m, m->now.cfa_reg, cursor_sleb(c));
+        return true;
+    case DW_CFA_def_cfa_expression:
         set_cfa(m, -1, 0);
         cursor_skip(c, cursor_uleb(c));
         return true;
-    case CFA_ARGS_SIZE: {
+    case DW_CFA_GNU_args_size: {
         uint64_t size = cursor_uleb(c);
         m->now.args_size = size < INT32_MAX ? (uint32_t)size : 0;
         return true;
     }
-    default: m->failed = true; return false;
+    default:
+        m->failed = true;
+        return false;
     }
 }
 
@@ -179,7 +193,7 @@ bool frame_starts_inside(const frame_cie *cie, cursor program)
     machine m = {.cie = cie, .now = cie->initial, .initial = cie->initial};
     bool good = cie->readable && execute(&m, program);
     vec_free(&m.remembered);
-    return !good || m.now.cfa_reg != CFA_REGISTER || m.now.cfa_off != 8;
+    return !good || m.now.cfa_reg != RSP || m.now.cfa_off != 8;
 }
 
 uint32_t image_unwind_rows(const image *img, const image_fde *fde, image_unwind_row **rows)

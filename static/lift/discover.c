@@ -494,9 +494,9 @@ static void explained(const finder *f, pieces *out)
     add_tables(f, out);
     for (uint32_t i = 0; i < f->count; i++) {
         const lift_func *func = f->funcs[i].func;
-        vec_push(out, (piece){func->entry, func->end});
+        const image_fde *fde = image_fde_at(img, func->entry);
         for (uint32_t b = 0; b < func->block_count; b++)
-            if (func->blocks[b].start < func->entry || func->blocks[b].end > func->end)
+            if (!fde || func->blocks[b].start < fde->start || func->blocks[b].end > fde->end)
                 vec_push(out, (piece){func->blocks[b].start, func->blocks[b].end});
     }
     if (out->len) qsort(out->data, out->len, sizeof *out->data, by_start);
@@ -554,13 +554,29 @@ static bool is_prologue(const flow_region *r, uint64_t addr)
     return false;
 }
 
-/* Starts in code that no frame description and no function explains, if `pointers`: only where something points. */
+/* Behind the code that begins at addr: it is not reached, the rest of a function behind a call that does not return. */
+static uint64_t skip_dead(const flow_region *r, uint64_t addr, uint64_t to)
+{
+    lift_insn insn;
+    flow_ref ref;
+    while (addr < to && flow_decode(r->bytes + (addr - r->addr), to - addr, addr, false, &insn, &ref)) {
+        addr += insn.len;
+        if (insn.flow == FLOW_RET || insn.flow == FLOW_JUMP || insn.flow == FLOW_JUMP_IND ||
+            insn.flow == FLOW_JUMP_SLOT || insn.flow == FLOW_TRAP)
+            return addr;
+    }
+    return addr < to ? (addr | 15) + 1 : to;
+}
+
+/* Starts in code that no frame description and no function explains; if `pointers`, only where something points. */
 static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t to, bool pointers)
 {
+    bool padded = from == r->addr; /* padding, or nothing, lies before */
     for (uint64_t at = from; at < to;) {
         uint32_t skip = flow_padding(r->bytes + (at - r->addr), to - at);
         if (skip) {
             at += skip;
+            padded = true;
             continue;
         }
         uint64_t place = r->first + (at - r->addr), end = at;
@@ -569,12 +585,13 @@ static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t 
             at = next > at ? next : at + 1;
             continue;
         }
-        bool aligned = at % 16 == 0, likely = pointers || aligned || is_prologue(r, at);
+        bool likely = pointers || (padded && at % 16 == 0) || is_prologue(r, at);
+        padded = false;
         if (likely && !flow_bit(f->space->parts, place) && is_plausible(f, at, &end) && end > at) {
             add_start(f, at, pointers ? FOUND_POINTER : FOUND_GAP);
             at = end;
         } else {
-            at = (at | 15) + 1;
+            at = pointers ? at + 1 : skip_dead(r, at, to);
         }
     }
 }
@@ -605,12 +622,27 @@ static bool search(finder *f, bool pointers)
 
 /* --- all ----------------------------------------------------------------------------------------------------------- */
 
+/* Code behind the last block that is not reached belongs to the function, up to padding or the next one. */
+static uint64_t extend_end(const finder *f, const lift_func *func)
+{
+    const flow_region *r = flow_region_at(f->space, func->end);
+    if (!r || func->end == func->entry || image_fde_at(f->space->img, func->entry)) return func->end;
+    uint64_t end = func->end, next = flow_next_bit(f->space, f->space->starts, end);
+    while (end < next && !image_fde_at(f->space->img, end) && !flow_padding(r->bytes + (end - r->addr), next - end)) {
+        uint64_t behind = skip_dead(r, end, next);
+        if (behind > next || behind % 16 == 0) break;
+        end = behind;
+    }
+    return end;
+}
+
 static void fill_found(finder *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         uint64_t place = (uint64_t)flow_place(f->space, f->entries[i]);
         lift_func *func = f->funcs[i].func;
         func->id = i;
+        func->end = extend_end(f, func);
         func->found = f->found[i] | (flow_bit(f->called, place) ? FOUND_CALL : 0) |
                       (flow_bit(f->jumped, place) ? FOUND_TAIL : 0) | (flow_bit(f->pointed, place) ? FOUND_POINTER : 0);
     }

@@ -22,6 +22,13 @@ typedef struct {
 } map_slot;
 
 typedef struct {
+    uint64_t addr;
+    int32_t depth; /* of the stack, below the return address; DEPTH_UNKNOWN */
+} leader;
+
+enum { DEPTH_UNKNOWN = INT32_MIN };
+
+typedef struct {
     uint32_t insn; /* in decoding order */
     uint64_t target;
 } insn_addr;
@@ -50,7 +57,8 @@ struct flow_scratch {
 
     VEC(lift_insn) insns; /* in decoding order */
     VEC(uint16_t) marks;  /* of each */
-    VEC(uint64_t) work;   /* leaders to visit */
+    VEC(leader) work;     /* to visit */
+    int32_t depth;        /* at the instruction being decoded, in code without frame description */
     VEC(insn_addr) pads;  /* calls with landing pads */
     VEC(raw_leave) leaves;
     VEC(uint64_t) refs;
@@ -202,6 +210,32 @@ static bool follows_a_gap(const flow_region *r, uint64_t addr)
     return before == 0x90 || before == 0xcc || before == 0x00 || before == 0xc3;
 }
 
+/* What an instruction does to the depth of the stack: enough of it to tell a tail call from a jump to a cold part. */
+static void track_depth(flow_scratch *s, const lift_insn *insn, const uint8_t *bytes)
+{
+    if (s->depth == DEPTH_UNKNOWN) return;
+    const uint8_t *b = bytes + (bytes[0] == 0x48);
+    bool rsp = bytes[0] == 0x48 && (b[0] == 0x83 || b[0] == 0x81) && (b[1] & 7) == 4 && b[1] >= 0xc0;
+    int32_t imm = 0;
+    if (rsp && b[0] == 0x83)
+        imm = (int8_t)b[2];
+    else if (rsp)
+        memcpy(&imm, b + 2, sizeof imm);
+    switch (insn->mnemonic) {
+    case ZYDIS_MNEMONIC_PUSH: s->depth += 8; break;
+    case ZYDIS_MNEMONIC_POP: s->depth -= 8; break;
+    case ZYDIS_MNEMONIC_LEAVE: s->depth = 0; break;
+    case ZYDIS_MNEMONIC_ENTER: s->depth = DEPTH_UNKNOWN; break;
+    case ZYDIS_MNEMONIC_SUB: s->depth += rsp ? imm : 0; break;
+    case ZYDIS_MNEMONIC_ADD: s->depth -= rsp ? imm : 0; break;
+    case ZYDIS_MNEMONIC_AND:
+        if (rsp) s->depth = DEPTH_UNKNOWN;
+        break;
+    default: break;
+    }
+    if (s->depth < -(1 << 28) || s->depth > 1 << 28) s->depth = DEPTH_UNKNOWN;
+}
+
 /* A direct jump to `target`: does it leave the function? */
 static bool jump_leaves(flow_scratch *s, uint64_t from, uint64_t target, bool conditional)
 {
@@ -215,14 +249,14 @@ static bool jump_leaves(flow_scratch *s, uint64_t from, uint64_t target, bool co
     if (image_plt_at(space->img, target)) return true;
     if (image_fde_at(space->img, target)) return false;
     if (fde_at(s, from)) return true; /* into assembler code that has no frame description: a function of its own */
-    return !conditional && target % 16 == 0 && follows_a_gap(r, target);
+    return !conditional && s->depth == 0 && target % 16 == 0 && follows_a_gap(r, target);
 }
 
 /* A jump inside the function, which may yet go into another frame description: this one's cold part, or code that two
  * assembler functions share. */
 static void follow(flow_scratch *s, uint32_t insn, uint64_t from, uint64_t target)
 {
-    vec_push(&s->work, target);
+    vec_push(&s->work, (leader){target, s->depth});
     const image_fde *here = fde_at(s, from);
     if (!here || target - here->start < here->end - here->start) return;
     if (image_fde_at(s->space->img, target)) leave(s, insn, LEAVE_SHARE, target);
@@ -231,7 +265,7 @@ static void follow(flow_scratch *s, uint32_t insn, uint64_t from, uint64_t targe
 static void add_pad(flow_scratch *s, uint32_t insn, uint64_t pad)
 {
     vec_push(&s->pads, (insn_addr){insn, pad});
-    vec_push(&s->work, pad);
+    vec_push(&s->work, (leader){pad, s->depth});
 }
 
 /* A call: ends its block when it has a landing pad or does not return. True: control comes back. */
@@ -425,6 +459,7 @@ static void run(flow_scratch *s, uint64_t addr)
         if (ref.kind != REF_NONE && ref.addr - space->low < space->high - space->low && ref.addr < FLOW_POINTER)
             vec_push(&s->refs, ref.addr | (ref.kind == REF_POINTER ? FLOW_POINTER : 0));
         marks = 0;
+        if (!s->has_fde) track_depth(s, &insn, r->bytes + offset);
         if (insn.flow != FLOW_PLAIN && insn.flow != FLOW_SYSCALL) {
             if (!visit(s, id, &insn)) return;
             if (s->marks.data[id] >= MARK_END) marks = MARK_LEADER;
@@ -436,12 +471,13 @@ static void run(flow_scratch *s, uint64_t addr)
 static void traverse(flow_scratch *s)
 {
     while (s->work.len) {
-        uint64_t addr = s->work.data[--s->work.len];
-        uint32_t known = map_get(s, addr);
+        leader next = s->work.data[--s->work.len];
+        uint32_t known = map_get(s, next.addr);
+        s->depth = next.depth;
         if (known)
             s->marks.data[known - 1] |= MARK_LEADER;
         else
-            run(s, addr);
+            run(s, next.addr);
     }
 }
 
@@ -653,7 +689,7 @@ static void keep_result(flow_scratch *s, indirect_jump *jump)
     jump->table_count = s->result.tables.len;
     for (uint32_t i = 0; i < s->result.targets.len; i++) {
         vec_push(&s->targets, s->result.targets.data[i]);
-        vec_push(&s->work, s->result.targets.data[i]);
+        vec_push(&s->work, (leader){s->result.targets.data[i], DEPTH_UNKNOWN});
     }
     for (uint32_t i = 0; i < s->result.tables.len; i++)
         vec_push(&s->tables, s->result.tables.data[i]);
@@ -815,6 +851,7 @@ void flow_build(const flow_space *space, flow_scratch *s, uint64_t entry, flow_f
     s->space = space;
     s->entry = entry;
     const image_fde *fde = image_fde_at(space->img, entry);
+    s->has_fde = fde;
     s->limit = fde                                  ? fde->end
                : flow_region_at(space, entry + 1) ? flow_next_bit(space, space->starts, entry + 1)
                                                     : entry + 1;
@@ -823,7 +860,7 @@ void flow_build(const flow_space *space, flow_scratch *s, uint64_t entry, flow_f
     do {
         if (++s->attempts >= MAX_ATTEMPTS) vec_clear(&s->denied);
         reset(s);
-        vec_push(&s->work, entry);
+        vec_push(&s->work, (leader){entry, 0});
         traverse(s);
         cut_blocks(s);
     } while (s->jumps.len && !solve_jumps(s));

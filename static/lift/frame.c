@@ -6,8 +6,8 @@
  * sight (an argument, a stored value, an index added, a merge with another value) escapes; what it can reach depends
  * on what is known of the function:
  *
- *   unoptimised, with DWARF   the variable that the address lies in, or the array that it ends: such code takes no other
- *                             addresses
+ *   unoptimised, with DWARF   the variable that the address lies in, or the array that it ends; any array when an index
+ *                             is added: such code takes no other addresses
  *   anything else             the whole frame, since optimisers bias addresses at will, except the places where the
  *                             unwind rows say that callee-saved registers are kept: no C object is there
  *
@@ -37,6 +37,7 @@ typedef struct {
     bool lost;           /* paths with different stack pointers meet */
     int32_t pointer;     /* what rbp is after push %rbp; mov %rsp, %rbp at the start, else FRAME_OTHER */
     bool pointer_escapes;
+    bool indexes;        /* an index is added to a place in the frame */
     VEC(int32_t) escapes;
     VEC(span) killed;
     VEC(place) direct;
@@ -47,8 +48,9 @@ typedef struct {
 
 /* --- the stack pointer --------------------------------------------------------------------------------------------- */
 
-/* Inside this file a value may also be a place in the frame plus an unknown index: gcc -O0 writes x[i].a as i * 40 + rbp,
- * then subtracts the place of x. It is followed through constants like an exact one; other files never see it. */
+/* Inside this file a value may also be a place in the frame plus an unknown index: gcc -O0 writes x[i].a as
+ * i * 40 + rbp, then subtracts the place of x. It is followed through constants like an exact one; other files never
+ * see it. */
 enum { FRAME_INDEXED = 1 << 30 };
 
 static bool is_indexed(int32_t v)
@@ -236,9 +238,10 @@ static void escape(frame *f, int32_t v)
 }
 
 /* An index leads to the object where it is added, unless that is the bare frame pointer, which points to none: then to
- * where the constants that are added later lead. They are looked at in either case. */
+ * where the constants that are added later lead, which are looked at in either case. See also kill_variables. */
 static void index_into(frame *f, int32_t v)
 {
+    f->indexes = true;
     if (without_index(v) != f->pointer) escape(f, v);
 }
 
@@ -267,12 +270,16 @@ static void look_at_access(frame *f, const int32_t *regs, uint32_t i)
 {
     ir_insn *insn = &f->raw->code.data[i];
     int32_t a = operand(f, regs, insn->a), b = operand(f, regs, insn->b);
-    escape(f, insn->scale == 1 && frame_is(frame_add(b, insn->imm)) ? frame_add(b, insn->imm) : b);
+    if (frame_is(b)) index_into(f, insn->scale == 1 ? frame_add(b, insn->imm) : b);
     escape(f, operand(f, regs, insn->c));
     if (!frame_is(a)) return;
     int32_t at = frame_add(a, insn->imm);
-    if (insn->b || insn->scale != 1 || !is_exact(at) || (insn->flags & (IR_REP | IR_WIDE))) {
-        escape(f, frame_is(at) ? at : a);
+    if (insn->b || is_indexed(a) || !frame_is(at)) {
+        index_into(f, at);
+        return;
+    }
+    if (insn->scale != 1 || (insn->flags & (IR_REP | IR_WIDE))) {
+        escape(f, at);
         return;
     }
     insn->flags |= IR_FRAME;
@@ -375,15 +382,15 @@ static int64_t from_cfa(int64_t offset)
     return offset + 8;
 }
 
-/* A pointer past the end comes back into an array (`p = buffer + sizeof buffer; *--p = 0`). Of anything else nobody takes
- * the end without the start, so the address is that of what starts there. */
-static bool ends_in_array(const image_type *type, unsigned depth)
+/* A pointer past the end comes back into an array (`p = buffer + sizeof buffer; *--p = 0`). Of anything else nobody
+ * takes the end without the start, so the address is that of what starts there. */
+static bool has_array(const image_type *type, unsigned depth)
 {
     if (!type || depth > 8) return true;
     if (type->kind != IMAGE_TYPE_STRUCT && type->kind != IMAGE_TYPE_UNION)
         return type->kind == IMAGE_TYPE_ARRAY || type->kind == IMAGE_TYPE_OTHER;
     for (uint32_t i = 0; i < type->member_count; i++)
-        if (ends_in_array(type->members[i].type, depth + 1)) return true;
+        if (has_array(type->members[i].type, depth + 1)) return true;
     return false;
 }
 
@@ -398,6 +405,12 @@ static bool frame_variable(const image_variable *var, int64_t *start, int64_t *e
 
 static void kill_variables(frame *f, const image_function *debug)
 {
+    /* clang -O0 takes constants out of an index: x[i + 5] may count from a place behind x, but x is an array. */
+    for (uint32_t k = 0; f->indexes && k < debug->variable_count; k++) {
+        int64_t start, end;
+        if (frame_variable(&debug->variables[k], &start, &end) && has_array(debug->variables[k].type, 0))
+            kill(f, (int32_t)start, (int32_t)end);
+    }
     for (uint32_t i = 0; i < f->escapes.len; i++) {
         int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0, start, end;
         bool inside = false;
@@ -409,7 +422,7 @@ static void kill_variables(frame *f, const image_function *debug)
         for (uint32_t k = 0; k < debug->variable_count; k++) {
             const image_variable *var = &debug->variables[k];
             if (!frame_variable(var, &start, &end) || at < start || at > end) continue;
-            if (at < end || ends_in_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
+            if (at < end || has_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
         }
         if (!inside) kill(f, (int32_t)at, (int32_t)above); /* an unnamed object, up to the next thing that is known */
     }
@@ -444,7 +457,7 @@ static void kill_all(frame *f)
 
 static void kill_reachable(frame *f)
 {
-    if (!f->escapes.len) return;
+    if (!f->escapes.len && !f->indexes) return;
     const image_function *debug = NULL;
     if (f->raw->img->has_debug && !f->realign && frame_is(f->pointer) && !f->pointer_escapes)
         debug = image_function_at(f->raw->img, f->raw->func->entry);
@@ -690,7 +703,7 @@ bool raw_frame(raw_func *raw, const ir_func *ir, bool promote_slots)
     f.pointer = frame_pointer(&f);
     find_escapes(&f);
     raw->frame_known = !f.lost;
-    raw->frame_escapes = f.escapes.len > 0;
+    raw->frame_escapes = f.escapes.len > 0 || f.indexes;
     if (promote_slots && !f.lost && !has_unknown_jump(raw->func) && !returns_twice(&f)) {
         kill_reachable(&f);
         promote_all(&f);

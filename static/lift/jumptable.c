@@ -18,6 +18,7 @@ enum {
     MAX_WEAK_STATES = 40,    /* when the form of the index gives a limit: a comparison would be near */
     MAX_TABLES = 16,         /* of one jump */
     MAX_ENTRIES = 1 << 14,   /* of a table */
+    LOOK_AHEAD = 16,         /* entries */
     STEPS_PER_BLOCK = 1000,  /* instructions gone over, for all jumps of a function */
     NODES_PER_JUMP = 1500    /* the pool is emptied when it has no room for that many */
 };
@@ -476,6 +477,19 @@ static bool is_target(const flow_space *space, const lift_func *view, const lift
     return addr >= view->entry && addr < next;
 }
 
+/* The end of the function: what clang puts into a table for values that it knows not to come. */
+static bool is_hole(const flow_space *space, const lift_func *view, const lift_insn *jump, uint64_t addr)
+{
+    const image_fde *own = image_fde_at(space->img, jump->addr);
+    if (own) return addr == own->end;
+    const flow_region *r = flow_region_at(space, addr);
+    if (!r || addr <= view->entry) return false;
+    uint64_t next = flow_next_bit(space, space->starts, view->entry + 1);
+    for (uint32_t skip; addr < next && (skip = flow_padding(r->bytes + (addr - r->addr), next - addr));)
+        addr += skip;
+    return addr == next;
+}
+
 static bool read_entry(const flow_space *space, const table_form *form, uint64_t addr, uint64_t *target)
 {
     uint64_t word = 0;
@@ -512,6 +526,20 @@ static bool has_ref(const flow_space *space, uint64_t from, uint64_t to)
     return false;
 }
 
+/* Does a table seem to go on behind an entry that makes no sense? Then its size is not understood. */
+static bool goes_on(const flow_space *space, const lift_func *view, const lift_insn *jump, const table_form *form,
+                    uint64_t addr)
+{
+    uint64_t stride = form->scale * form->step, target;
+    for (uint32_t i = 0; i < LOOK_AHEAD; i++, addr += stride) {
+        if (has_ref(space, addr, addr + stride)) return false;
+        if (read_entry(space, form, addr + stride, &target) && is_target(space, view, jump, target, true) &&
+            target != view->entry)
+            return true;
+    }
+    return false;
+}
+
 /* Adds the targets of one table; false: it cannot be right. */
 static bool read_table(const flow_space *space, const lift_func *view, const lift_insn *jump, const table_found *t,
                        jump_result *result)
@@ -522,13 +550,14 @@ static bool read_table(const flow_space *space, const lift_func *view, const lif
     if (t->weak && !space->refs_known) return false;
     for (; n < count; n++) {
         uint64_t addr = start + n * stride, target;
+        if (t->weak && n && has_ref(space, addr - stride, addr)) break;
         bool good = (count > 1 || t->weak ? is_fixed(space, form, addr)
                                           : image_is_constant(space->img, addr, form->bits / 8)) &&
-                    read_entry(space, form, addr, &target) && is_target(space, view, jump, target, t->weak);
+                    read_entry(space, form, addr, &target);
+        if (good && is_hole(space, view, jump, target)) continue;
         /* the address of the function itself in a table of absolute ones: of functions */
-        if (good && !form->plus && target == view->entry) good = false;
-        if (good && t->weak && n && has_ref(space, addr - stride, addr)) good = false;
-        if (!good && (!t->weak || !n)) return false;
+        good = good && is_target(space, view, jump, target, t->weak) && (form->plus || target != view->entry);
+        if (!good && (!t->weak || !n || goes_on(space, view, jump, form, addr))) return false;
         if (!good) break;
         vec_push(&result->targets, target);
     }

@@ -139,7 +139,8 @@ static void touch(const image *img)
     sink += image_debug_unread(img);
 }
 
-/* Most changes anywhere in a file only break its headers. Three of four are made inside one section, whose size stays. */
+/* Most changes anywhere in a file only break its headers. Three of four are made inside one section, whose size stays.
+ */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
     Elf64_Ehdr h;

@@ -31,18 +31,21 @@ static void print_mnemonics(const char *title, const uint64_t *counts)
 
 static void print_stats(const irdiff_stats *s, double seconds)
 {
-    printf("blocks tested           %" PRIu64 " (%" PRIu64 " to their end), %.1f s\n", s->blocks, s->blocks_whole, seconds);
-    printf("instructions            %" PRIu64 " (%" PRIu64 " on the processor)\n", s->instructions, s->native_instructions);
+    printf("blocks tested           %" PRIu64 " (%" PRIu64 " to their end), %.1f s\n", s->blocks, s->blocks_whole,
+           seconds);
+    printf("instructions            %" PRIu64 " (%" PRIu64 " on the processor)\n", s->instructions,
+           s->native_instructions);
     printf("accesses compared       %" PRIu64 " (%" PRIu64 " promoted, %" PRIu64 " conditional), wide %" PRIu64 "\n",
            s->accesses, s->accesses_promoted, s->accesses_cond, s->accesses_wide);
-    printf("definitions compared    %" PRIu64 ", opaque %" PRIu64 ", of calls %" PRIu64 ", of unknown inputs %" PRIu64 "\n",
+    printf("definitions compared    %" PRIu64 ", opaque %" PRIu64 ", of calls %" PRIu64 ", of unknown inputs %" PRIu64
+           "\n",
            s->exact, s->opaque, s->called, s->unknown);
-    printf("stored values compared  %" PRIu64 ", jump targets %" PRIu64 ", frame offsets %" PRIu64 "\n", s->stores, s->targets,
-           s->frames);
+    printf("stored values compared  %" PRIu64 ", jump targets %" PRIu64 ", frame offsets %" PRIu64 "\n", s->stores,
+           s->targets, s->frames);
     printf("arguments compared      %" PRIu64 ", values handed to successors %" PRIu64 "\n", s->arguments, s->passed);
     printf("dead registers changed  %" PRIu64 " in %" PRIu64 " blocks\n", s->dead, s->dead_blocks);
-    printf("blocks cut short        wild address %" PRIu64 ", fault %" PRIu64 ", long rep %" PRIu64 "\n", s->stopped_address,
-           s->stopped_fault, s->stopped_count);
+    printf("blocks cut short        wild address %" PRIu64 ", fault %" PRIu64 ", long rep %" PRIu64 "\n",
+           s->stopped_address, s->stopped_fault, s->stopped_count);
     print_mnemonics("skipped by mnemonic    ", s->skipped);
     print_mnemonics("emulator wrong         ", s->emulator_wrong);
     print_mnemonics("mismatches by mnemonic ", s->mismatches);
@@ -135,8 +138,11 @@ static void test_file(irdiff *d, const options *o, uint32_t number)
     }
     lift_module *module = lift_open(img, &(lift_options){0});
     population p = population_of(module, o->only);
-    uint64_t random = random_mix(o->seed) ^ number, blocks = o->blocks * (number + 1) / o->file_count - o->blocks * number / o->file_count;
+    uint64_t random = random_mix(o->seed) ^ number,
+             blocks = o->blocks * (number + 1) / o->file_count - o->blocks * number / o->file_count;
     d->module = module;
+    d->native_only =
+        zoo != NULL; /* unicorn has its own ideas of rare encodings: lahf and extrq with REX, for example */
     d->bias = img->kind == IMAGE_PIE || img->kind == IMAGE_SHARED ? MEMORY_BIAS : 0;
     memory_load(d->mem, img, d->bias);
     emulator_close(d->emu); /* it keeps translated code of the file before */

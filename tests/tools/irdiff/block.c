@@ -9,7 +9,7 @@
 
 enum { DEAD_EVERY = 4 }; /* one block in so many is run again by dead.c */
 
-/* --- reporting -------------------------------------------------------------------------------------------------------- */
+/* --- reporting ---------------------------------------------------------------------------------------------------- */
 
 static void print_operand(void *context, ir_value v)
 {
@@ -37,15 +37,33 @@ static void report_ir(irdiff *d, const step *s)
     }
 }
 
-void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before, const char *why)
+/* One line: address, bytes, text. */
+static void print_instruction(irdiff *d, const lift_insn *insn)
+{
+    ZydisDecodedInstruction in;
+    ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+    char text[160];
+    uint64_t available;
+    const uint8_t *bytes = image_bytes(d->module->img, insn->addr, &available);
+    if (!bytes || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->decoder, bytes, available, &in, ops))) return;
+    ZydisFormatterFormatInstruction(&d->formatter, &in, ops, in.operand_count_visible, text, sizeof text, insn->addr,
+                                    NULL);
+    printf("  %" PRIx64 ":", insn->addr);
+    for (unsigned i = 0; i < in.length; i++)
+        printf(" %02x", bytes[i]);
+    printf("  %s\n", text);
+}
+
+void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before,
+                  const char *why)
 {
     d->stats->mismatches[s->insn->mnemonic]++;
     if (d->stats->mismatch_count++ >= d->most_reports) return;
-    char text[160] = "?";
-    ZydisFormatterFormatInstruction(&d->formatter, &s->zydis, s->ops, s->zydis.operand_count_visible, text, sizeof text,
-                                    s->insn->addr, NULL);
-    printf("MISMATCH %s: %s block %" PRIx64 " (seed %" PRIx64 ")\n  %" PRIx64 ": %s\n  %s\n", d->module->img->path,
-           func->name, func->blocks[d->in.block].start, seed, s->insn->addr, text, why);
+    const lift_block *b = &func->blocks[d->in.block];
+    printf("MISMATCH %s: %s block %" PRIx64 " (seed %" PRIx64 ")\n", d->module->img->path, func->name, b->start, seed);
+    if (s->insn > &func->insns[b->first_insn]) print_instruction(d, s->insn - 1);
+    print_instruction(d, s->insn);
+    printf("  %s\n", why);
     report_ir(d, s);
     printf("    registers:");
     for (int i = 0; i < 16; i++) {
@@ -56,7 +74,7 @@ void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s
     fflush(stdout);
 }
 
-/* --- what an instruction is --------------------------------------------------------------------------------------------- */
+/* --- what an instruction is --------------------------------------------------------------------------------------- */
 
 static bool is_vector(const ZydisDecodedOperand *op)
 {
@@ -83,7 +101,10 @@ static bool step_decode(irdiff *d, step *s)
     default:
         break;
     }
-    kind->repeats = s->zydis.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    kind->repeats = s->zydis.meta.category == ZYDIS_CATEGORY_GATHER ||
+                    s->zydis.meta.category == ZYDIS_CATEGORY_AVX2GATHER ||
+                    s->zydis.meta.category == ZYDIS_CATEGORY_SCATTER ||
+                    s->zydis.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
     return true;
 }
 
@@ -93,7 +114,8 @@ static bool step_is_out(const step *s)
     if (s->zydis.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) return true;
     if (s->insn->flow == FLOW_TRAP) return true;
     /* Intel ignores the prefix, AMD goes to an address of 16 bits: no compiler makes one. */
-    if (s->zydis.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (s->zydis.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)) return true;
+    if (s->zydis.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (s->zydis.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
+        return true;
     switch (s->zydis.meta.category) {
     case ZYDIS_CATEGORY_IO:
     case ZYDIS_CATEGORY_IOSTRINGOP:
@@ -111,6 +133,9 @@ static bool step_is_out(const step *s)
     case ZYDIS_MNEMONIC_XEND:
     case ZYDIS_MNEMONIC_XABORT:
     case ZYDIS_MNEMONIC_XTEST:
+    case ZYDIS_MNEMONIC_LFS: /* the size of a far pointer differs between vendors */
+    case ZYDIS_MNEMONIC_LGS:
+    case ZYDIS_MNEMONIC_LSS:
     case ZYDIS_MNEMONIC_RDPMC:
     case ZYDIS_MNEMONIC_WRPKRU:
     case ZYDIS_MNEMONIC_RDPKRU:
@@ -120,14 +145,15 @@ static bool step_is_out(const step *s)
     }
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 void block_return_from_call(machine *m, uint64_t next, uint64_t *random)
 {
     static const uint8_t scratch[] = {IR_RAX, IR_RCX, IR_RDX, IR_RSI, IR_RDI, IR_R8, IR_R9, IR_R10, IR_R11};
     for (size_t i = 0; i < sizeof scratch; i++)
-        m->gpr[scratch[i]] = random_next(random) & 1 ? MEMORY_HEAP + (random_next(random) % (MEMORY_HEAP_SIZE / 2) & ~63ull)
-                                                     : random_next(random) & 0xff;
+        m->gpr[scratch[i]] = random_next(random) & 1
+                                 ? MEMORY_HEAP + (random_next(random) % (MEMORY_HEAP_SIZE / 2) & ~63ull)
+                                 : random_next(random) & 0xff;
     for (int reg = 0; reg < 32; reg++)
         for (int lane = 0; lane < 8; lane++)
             m->vector[reg][lane] = random_next(random);
@@ -153,7 +179,7 @@ void block_simulate_syscall(machine *m, uint64_t next, uint64_t *random)
     m->rip = next;
 }
 
-/* --- the processor -------------------------------------------------------------------------------------------------------- */
+/* --- the processor ------------------------------------------------------------------------------------------------ */
 
 static bool is_predicted(const access_list *predicted, uint64_t byte)
 {
@@ -162,19 +188,43 @@ static bool is_predicted(const access_list *predicted, uint64_t byte)
     return false;
 }
 
+/* Uses only the low half of its 16 bytes of memory: "an implementation may fetch only the appropriate 64 bits". */
+static bool reads_half(ZydisMnemonic mnemonic)
+{
+    switch (mnemonic) {
+#define BOTH(name)                                                                                                     \
+    case ZYDIS_MNEMONIC_##name:                                                                                        \
+    case ZYDIS_MNEMONIC_V##name
+        BOTH(UNPCKLPS)
+            : BOTH(UNPCKLPD)
+            : BOTH(PUNPCKLBW)
+            : BOTH(PUNPCKLWD)
+            : BOTH(PUNPCKLDQ)
+            : BOTH(PUNPCKLQDQ)
+            : BOTH(PSLLW)
+            : BOTH(PSLLD)
+            : BOTH(PSLLQ) : BOTH(PSRLW) : BOTH(PSRLD) : BOTH(PSRLQ) : BOTH(PSRAW) : BOTH(PSRAD) : return true;
+#undef BOTH
+    default:
+        return false;
+    }
+}
+
 typedef struct {
     native_probe probe;
     bool expected;
 } expectation;
 
 /* First and last byte of each access, and the bytes beside it that belong to no other. */
-static unsigned expectations(const interpreter *in, expectation *e, unsigned most)
+static unsigned expectations(const interpreter *in, ZydisMnemonic mnemonic, expectation *e, unsigned most)
 {
     unsigned count = 0;
+    bool half = reads_half(mnemonic);
     for (uint32_t i = 0; i < in->predicted.len && count + 4 <= most; i++) {
         const mem_access *a = &in->predicted.data[i];
         uint64_t beside[] = {a->addr - 1, a->addr + a->size}, inside[] = {a->addr, a->addr + a->size - 1};
         for (int k = 0; k < 2; k++) {
+            if (half && k == 1) continue;
             if (!a->maybe && (k == 0 || a->size > 1))
                 e[count++] = (expectation){{.addr = inside[k], .write_only = a->write}, true};
             if (!in->wide && !is_predicted(&in->predicted, beside[k]))
@@ -191,6 +241,7 @@ static bool is_hint(const step *s)
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP:
     case ZYDIS_CATEGORY_PREFETCH:
+    case ZYDIS_CATEGORY_PREFETCHWT1:
     case ZYDIS_CATEGORY_CLFLUSHOPT:
     case ZYDIS_CATEGORY_CLWB:
     case ZYDIS_CATEGORY_CLDEMOTE:
@@ -202,13 +253,14 @@ static bool is_hint(const step *s)
 
 static bool operands_are_predicted(const interpreter *in, const step *s)
 {
+    bool half = reads_half(s->zydis.mnemonic);
     for (int i = 0; i < s->zydis.operand_count; i++) {
         const ZydisDecodedOperand *op = &s->ops[i];
         if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type == ZYDIS_MEMOP_TYPE_AGEN || !op->size) continue;
         bool found = false;
         for (uint32_t k = 0; k < in->predicted.len; k++) {
             const mem_access *a = &in->predicted.data[k];
-            found |= (s->kind.repeats || a->size * 8 == op->size) &&
+            found |= (s->kind.repeats || a->size * 8 == op->size || (half && a->size * 16 == op->size)) &&
                      a->read == !!(op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
                      a->write == !!(op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);
         }
@@ -221,7 +273,7 @@ static step_status step_native(irdiff *d, const step *s, machine *m, char *why)
 {
     enum { MOST = 16 };
     expectation all[MOST];
-    unsigned count = expectations(&d->in, all, MOST), done = 0;
+    unsigned count = expectations(&d->in, s->zydis.mnemonic, all, MOST), done = 0;
     machine before = *m;
     uint32_t mark = memory_mark(d->mem);
     if (!d->nat) return STEP_UNSUPPORTED;
@@ -232,7 +284,8 @@ static step_status step_native(irdiff *d, const step *s, machine *m, char *why)
             probes[i] = all[done + i].probe;
         memory_undo(d->mem, mark);
         for (uint32_t i = 0; i < d->in.predicted.len; i++)
-            if (d->in.predicted.data[i].write) memory_save(d->mem, d->in.predicted.data[i].addr, d->in.predicted.data[i].size);
+            if (d->in.predicted.data[i].write)
+                memory_save(d->mem, d->in.predicted.data[i].addr, d->in.predicted.data[i].size);
         *m = before;
         step_status status = native_step(d->nat, m, &s->kind, probes, n);
         if (status != STEP_OK) return status;
@@ -250,7 +303,7 @@ static step_status step_native(irdiff *d, const step *s, machine *m, char *why)
     return STEP_OK;
 }
 
-/* --- one instruction --------------------------------------------------------------------------------------------------- */
+/* --- one instruction ---------------------------------------------------------------------------------------------- */
 
 typedef enum { NEXT, STOP } verdict;
 
@@ -279,10 +332,13 @@ static void count_accesses(irdiff *d, const step *s)
 }
 
 /* All that is compared once the machine has made its step. Pure: it may be asked again after another engine's step. */
-static bool check(irdiff *d, const step *s, const machine *before, machine *m, bool returns, uint64_t *random, irdiff_stats *counts, char *why)
+static bool check(irdiff *d, const step *s, const machine *before, machine *m, bool returns, uint64_t *random,
+                  irdiff_stats *counts, char *why)
 {
     memset(counts, 0, offsetof(irdiff_stats, skipped));
-    if (*why || !compare_arguments(&d->in, s, before, counts, why) || !compare_target(&d->in, s, m, counts, why) || !compare_stores(&d->in, s, counts, why)) return false;
+    if (*why || !compare_arguments(&d->in, s, before, counts, why) || !compare_target(&d->in, s, m, counts, why) ||
+        !compare_stores(&d->in, s, counts, why))
+        return false;
     if (returns) block_return_from_call(m, s->insn->addr + s->insn->len + d->in.bias, random);
     return compare_definitions(&d->in, &d->handovers, s, m, counts, why);
 }
@@ -302,7 +358,7 @@ static verdict run_step(irdiff *d, const lift_func *func, const step *s, machine
         status = STEP_OK;
         agreed = check(d, s, &before, m, false, random, &counts, why);
     } else {
-        if (s->zydis.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY) {
+        if (s->zydis.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && !d->native_only) {
             status = emulator_step(d->emu, m, &s->kind, &d->performed);
             emulated = status == STEP_OK;
             if (emulated) {
@@ -325,7 +381,7 @@ static verdict run_step(irdiff *d, const lift_func *func, const step *s, machine
                 *m = again;
                 memcpy(why, second, sizeof why);
                 d->stats->native_instructions++;
-            } else if (!emulated || other == STEP_FAULT) {
+            } else if (!emulated || d->nat) { /* it cannot be run here: what the emulator made of it does not count */
                 status = other;
             }
         }

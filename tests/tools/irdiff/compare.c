@@ -17,7 +17,7 @@ static bool differs(char *why, const char *format, ...)
     return false;
 }
 
-/* --- accesses, as sets of bytes ------------------------------------------------------------------------------------- */
+/* --- accesses, as sets of bytes ----------------------------------------------------------------------------------- */
 
 static int by_address(const void *x, const void *y)
 {
@@ -69,15 +69,17 @@ bool compare_accesses(const interpreter *in, access_list *performed, access_list
         ranges(&in->predicted, write, true, must);
         const mem_access *a = in->wide ? NULL : not_within(done, may);
         if (a)
-            return differs(why, "%s of [%" PRIx64 ", +%" PRIu64 ") is not predicted", write ? "write" : "read", a->addr, a->size);
+            return differs(why, "%s of [%" PRIx64 ", +%" PRIu64 ") is not predicted", write ? "write" : "read", a->addr,
+                           a->size);
         a = not_within(must, done);
         if (a)
-            return differs(why, "%s of [%" PRIx64 ", +%" PRIu64 ") is predicted, not done", write ? "write" : "read", a->addr, a->size);
+            return differs(why, "%s of [%" PRIx64 ", +%" PRIu64 ") is predicted, not done", write ? "write" : "read",
+                           a->addr, a->size);
     }
     return true;
 }
 
-/* --- control ------------------------------------------------------------------------------------------------------------ */
+/* --- control ------------------------------------------------------------------------------------------------------ */
 
 static bool counter_branches(const interpreter *in, const ir_insn *insn, ZydisMnemonic mnemonic, bool *taken)
 {
@@ -155,18 +157,30 @@ bool compare_target(const interpreter *in, const step *s, const machine *after, 
     return differs(why, "goes to %" PRIx64 ", predicted %" PRIx64, after->rip - in->bias, target - in->bias);
 }
 
-/* --- arguments and handovers ------------------------------------------------------------------------------------------ */
+/* --- arguments and handovers -------------------------------------------------------------------------------------- */
 
-static const uint16_t call_vars[IR_CALL_ARGS] = {
-    [IR_CALL_TARGET] = IR_NOVAR, [IR_CALL_RDI] = IR_RDI, [IR_CALL_RSI] = IR_RSI, [IR_CALL_RDX] = IR_RDX,
-    [IR_CALL_RCX] = IR_RCX, [IR_CALL_R8] = IR_R8, [IR_CALL_R9] = IR_R9, [IR_CALL_RSP] = IR_RSP, [IR_CALL_RAX] = IR_RAX,
-    [IR_CALL_R10] = IR_R10, [IR_CALL_XMM0] = IR_VECTOR, [IR_CALL_XMM0 + 1] = IR_VECTOR + 8,
-    [IR_CALL_XMM0 + 2] = IR_VECTOR + 16, [IR_CALL_XMM0 + 3] = IR_VECTOR + 24, [IR_CALL_XMM0 + 4] = IR_VECTOR + 32,
-    [IR_CALL_XMM0 + 5] = IR_VECTOR + 40, [IR_CALL_XMM0 + 6] = IR_VECTOR + 48, [IR_CALL_XMM0 + 7] = IR_VECTOR + 56};
+static const uint16_t call_vars[IR_CALL_ARGS] = {[IR_CALL_TARGET] = IR_NOVAR,
+                                                 [IR_CALL_RDI] = IR_RDI,
+                                                 [IR_CALL_RSI] = IR_RSI,
+                                                 [IR_CALL_RDX] = IR_RDX,
+                                                 [IR_CALL_RCX] = IR_RCX,
+                                                 [IR_CALL_R8] = IR_R8,
+                                                 [IR_CALL_R9] = IR_R9,
+                                                 [IR_CALL_RSP] = IR_RSP,
+                                                 [IR_CALL_RAX] = IR_RAX,
+                                                 [IR_CALL_R10] = IR_R10,
+                                                 [IR_CALL_XMM0] = IR_VECTOR,
+                                                 [IR_CALL_XMM0 + 1] = IR_VECTOR + 8,
+                                                 [IR_CALL_XMM0 + 2] = IR_VECTOR + 16,
+                                                 [IR_CALL_XMM0 + 3] = IR_VECTOR + 24,
+                                                 [IR_CALL_XMM0 + 4] = IR_VECTOR + 32,
+                                                 [IR_CALL_XMM0 + 5] = IR_VECTOR + 40,
+                                                 [IR_CALL_XMM0 + 6] = IR_VECTOR + 48,
+                                                 [IR_CALL_XMM0 + 7] = IR_VECTOR + 56};
 static const uint16_t ret_vars[IR_RET_ARGS] = {
     [IR_RET_RAX] = IR_RAX, [IR_RET_RDX] = IR_RDX, [IR_RET_XMM0] = IR_VECTOR, [IR_RET_XMM1] = IR_VECTOR + 8,
-    [IR_RET_RSP] = IR_RSP, [IR_RET_RBX] = IR_RBX, [IR_RET_RBP] = IR_RBP, [IR_RET_R12] = IR_R12, [IR_RET_R13] = IR_R13,
-    [IR_RET_R14] = IR_R14, [IR_RET_R15] = IR_R15};
+    [IR_RET_RSP] = IR_RSP, [IR_RET_RBX] = IR_RBX, [IR_RET_RBP] = IR_RBP,     [IR_RET_R12] = IR_R12,
+    [IR_RET_R13] = IR_R13, [IR_RET_R14] = IR_R14, [IR_RET_R15] = IR_R15};
 static const uint16_t syscall_vars[] = {IR_RAX, IR_RDI, IR_RSI, IR_RDX, IR_R10, IR_R8, IR_R9};
 
 bool compare_arguments(const interpreter *in, const step *s, const machine *before, irdiff_stats *stats, char *why)
@@ -175,7 +189,9 @@ bool compare_arguments(const interpreter *in, const step *s, const machine *befo
         const ir_insn *insn = &in->ir->insns[v];
         bool call = insn->op == IR_CALL || insn->op == IR_TAIL;
         const uint16_t *vars = call ? call_vars : insn->op == IR_RET ? ret_vars : syscall_vars;
-        uint32_t count = call ? IR_CALL_ARGS : insn->op == IR_RET ? IR_RET_ARGS : sizeof syscall_vars / sizeof *syscall_vars;
+        uint32_t count = call                 ? IR_CALL_ARGS
+                         : insn->op == IR_RET ? IR_RET_ARGS
+                                              : sizeof syscall_vars / sizeof *syscall_vars;
         if (!call && insn->op != IR_RET && insn->op != IR_SYSCALL) continue;
         for (uint32_t i = 0; i < insn->b; i++) {
             ir_value arg = in->ir->args[insn->a + i];
@@ -189,7 +205,8 @@ bool compare_arguments(const interpreter *in, const step *s, const machine *befo
             if (said.known != ~0ull || is.known != ~0ull) continue;
             stats->arguments++;
             if (said.bits != is.bits)
-                return differs(why, "argument %u (v%u) is %" PRIx64 ", the machine has %" PRIx64, i, arg, said.bits, is.bits);
+                return differs(why, "argument %u (v%u) is %" PRIx64 ", the machine has %" PRIx64, i, arg, said.bits,
+                               is.bits);
         }
     }
     return true;
@@ -267,7 +284,7 @@ bool compare_handover(const interpreter *in, const handover_list *all, uint32_t 
     return true;
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 bool compare_stores(const interpreter *in, const step *s, irdiff_stats *stats, char *why)
 {
@@ -313,8 +330,8 @@ static bool is_used(const ir_func *ir, uint32_t from, uint32_t to, ir_value v)
     return search.found;
 }
 
-/* A definition that is used by the rest of the instruction and by nothing else is a step on the way: the definition that
- * followed it was needed by nobody and is gone. */
+/* A definition that is used by the rest of the instruction and by nothing else is a step on the way: the definition
+ * that followed it was needed by nobody and is gone. */
 static bool is_intermediate(const interpreter *in, const handover_list *handovers, const step *s, uint32_t v)
 {
     const ir_block *b = &in->ir->blocks[in->block];

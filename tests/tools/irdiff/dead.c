@@ -4,6 +4,7 @@
 #include "irdiff.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static const struct {
     uint64_t flag;
@@ -32,7 +33,8 @@ static bool dead_same(const machine *a, const machine *b, uint32_t live, char *w
 {
     for (unsigned i = 0; i < 16; i++) {
         if (!(live >> i & 1) || a->gpr[i] == b->gpr[i]) continue;
-        snprintf(why, COMPARE_TEXT, "liveness: register %u becomes %" PRIx64 " instead of %" PRIx64, i, b->gpr[i], a->gpr[i]);
+        snprintf(why, COMPARE_TEXT, "liveness: register %u becomes %" PRIx64 " instead of %" PRIx64, i, b->gpr[i],
+                 a->gpr[i]);
         return false;
     }
     for (int i = 0; i < FLAG_BITS; i++) {
@@ -65,7 +67,7 @@ static bool is_random(ZydisMnemonic mnemonic)
            mnemonic == ZYDIS_MNEMONIC_RDSEED || mnemonic == ZYDIS_MNEMONIC_RDPID;
 }
 
-static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, uint64_t *random)
+static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, bool native, uint64_t *random)
 {
     const step *s = &t->how;
     uint64_t next = s->insn->addr + s->insn->len + d->bias;
@@ -75,11 +77,9 @@ static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, uint64
         return STEP_OK;
     }
     vec_clear(&d->performed);
-    machine before = *m;
-    if (!t->native)
+    if (!native) {
         status = emulator_step(d->emu, m, &s->kind, &d->performed);
-    if (status != STEP_OK && d->nat) {
-        *m = before;
+    } else if (d->nat) {
         for (uint32_t i = 0; i < t->written_count; i++)
             memory_save(d->mem, t->written[i].addr, t->written[i].size);
         status = native_step(d->nat, m, &s->kind, NULL, 0);
@@ -91,28 +91,62 @@ static step_status dead_step(irdiff *d, const trace_entry *t, machine *m, uint64
     return status;
 }
 
+/* Runs the block again from `m`; afterwards memory is as it was. `after`: the state behind each instruction. Returns
+ * how many instructions were run: all, unless there is a fault. */
+static uint32_t dead_run(irdiff *d, const trace *t, machine m, bool native, machine *after)
+{
+    uint32_t mark = memory_mark(d->mem), i;
+    emulator_begin(d->emu);
+    for (i = 0; i < t->len && !is_random(t->data[i].how.zydis.mnemonic); i++) {
+        const trace_entry *at = &t->data[i];
+        uint64_t random = at->random;
+        m.rip = at->how.insn->addr + d->bias;
+        if (at->equal.size) memory_write(d->mem, at->equal.addr, &at->equal_to, at->equal.size);
+        if (dead_step(d, at, &m, native || at->native, &random) != STEP_OK) break;
+        after[i] = m;
+    }
+    memory_undo(d->mem, mark);
+    return i;
+}
+
+/* The first instruction behind which the runs differ in what is live; the number of instructions: none. */
+static uint32_t dead_compare(irdiff *d, const lift_func *func, uint32_t block, const trace *t, uint32_t count,
+                             const machine *one, uint32_t count_two, const machine *two, char *why)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (i >= count_two) {
+            snprintf(why, COMPARE_TEXT, "liveness: cannot be run with dead registers changed");
+            return i;
+        }
+        if (!dead_same(&one[i], &two[i], live_behind(func, block, i, one[i].rip - d->bias), why)) return i;
+    }
+    return t->len;
+}
+
 void dead_check(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed, const machine *entry, const trace *t)
 {
     const lift_block *b = &func->blocks[block];
     uint64_t random = random_mix(seed ^ 0xdead);
-    machine m = *entry;
-    uint32_t changed = dead_change(&m, func->ir->live[b->first_insn], &random);
-    if (!t->len || !changed) return;
+    machine changed = *entry;
+    uint32_t number = dead_change(&changed, func->ir->live[b->first_insn], &random);
+    char why[COMPARE_TEXT];
+    if (!t->len || !number) return;
     d->stats->dead_blocks++;
-    d->stats->dead += changed;
-    emulator_begin(d->emu);
-    for (uint32_t i = 0; i < t->len; i++) {
-        char why[COMPARE_TEXT] = "liveness: cannot be run a second time";
-        const trace_entry *at = &t->data[i];
-        machine before = m;
-        if (is_random(at->how.zydis.mnemonic)) return;
-        m.rip = at->how.insn->addr + d->bias;
-        random = at->random;
-        if (at->equal.size) memory_write(d->mem, at->equal.addr, &at->equal_to, at->equal.size);
-        uint32_t live = live_behind(func, block, i, at->after.rip - d->bias);
-        if (dead_step(d, at, &m, &random) != STEP_OK || !dead_same(&at->after, &m, live, why)) {
-            block_report(d, func, seed, &at->how, &before, why);
-            return;
-        }
+    d->stats->dead += number;
+
+    machine *one = base_alloc((size_t)t->len * 2 * sizeof *one), *two = one + t->len;
+    uint32_t first = t->len;
+    for (uint32_t i = 0; i < t->len; i++)
+        one[i] = t->data[i].after;
+    for (uint32_t i = 0; i < t->len && first == t->len; i++)
+        if (is_random(t->data[i].how.zydis.mnemonic)) first = i;
+    uint32_t at = dead_compare(d, func, block, t, first, one, dead_run(d, t, changed, false, two), two, why);
+    if (at != t->len && d->nat) { /* the processor decides */
+        uint32_t count = dead_run(d, t, *entry, true, one), count_two = dead_run(d, t, changed, true, two);
+        uint32_t again = dead_compare(d, func, block, t, count, one, count_two, two, why);
+        if (again == t->len) d->stats->emulator_wrong[t->data[at].how.insn->mnemonic]++;
+        at = again;
     }
+    if (at != t->len) block_report(d, func, seed, &t->data[at].how, at ? &two[at - 1] : &changed, why);
+    free(one);
 }

@@ -11,16 +11,17 @@ struct emulator {
     VEC(memory_region) mapped;
     uint32_t maps; /* regions ever mapped: unicorn 2.0 gives up at 4096, unmapped ones included */
     access_list *performed;
-    bool lost;       /* an access that could not be mapped */
-    uint64_t rip;    /* of the instruction to execute */
+    bool lost; /* an access that could not be mapped */
+    uint32_t step_maps;
+    uint64_t rip; /* of the instruction to execute */
     bool jumps, begun;
 };
 
-static const int emulator_gprs[] = {UC_X86_REG_RAX, UC_X86_REG_RCX, UC_X86_REG_RDX, UC_X86_REG_RBX, UC_X86_REG_RSP,
-                                    UC_X86_REG_RBP, UC_X86_REG_RSI, UC_X86_REG_RDI, UC_X86_REG_R8,  UC_X86_REG_R9,
-                                    UC_X86_REG_R10, UC_X86_REG_R11, UC_X86_REG_R12, UC_X86_REG_R13, UC_X86_REG_R14,
-                                    UC_X86_REG_R15, UC_X86_REG_RIP, UC_X86_REG_RFLAGS, UC_X86_REG_FS_BASE,
-                                    UC_X86_REG_GS_BASE};
+static const int emulator_gprs[] = {UC_X86_REG_RAX, UC_X86_REG_RCX,    UC_X86_REG_RDX,     UC_X86_REG_RBX,
+                                    UC_X86_REG_RSP, UC_X86_REG_RBP,    UC_X86_REG_RSI,     UC_X86_REG_RDI,
+                                    UC_X86_REG_R8,  UC_X86_REG_R9,     UC_X86_REG_R10,     UC_X86_REG_R11,
+                                    UC_X86_REG_R12, UC_X86_REG_R13,    UC_X86_REG_R14,     UC_X86_REG_R15,
+                                    UC_X86_REG_RIP, UC_X86_REG_RFLAGS, UC_X86_REG_FS_BASE, UC_X86_REG_GS_BASE};
 enum { GPRS = sizeof emulator_gprs / sizeof *emulator_gprs, XMMS = 16 };
 
 /* Maps what memory has and the emulator has not yet. */
@@ -70,7 +71,8 @@ static bool event_unmapped(uc_engine *uc, uc_mem_type type, uint64_t addr, int s
     (void)uc, (void)v;
     emulator *e = context;
     if (type == UC_MEM_FETCH_UNMAPPED) return false;
-    if (!memory_map(e->mem, addr, (uint64_t)size)) {
+    enum { MOST_PER_STEP = 64 };
+    if (e->step_maps++ >= MOST_PER_STEP || !memory_map(e->mem, addr, (uint64_t)size)) {
         e->lost = true;
         return false;
     }
@@ -158,6 +160,7 @@ step_status emulator_step(emulator *e, machine *m, const step_kind *kind, access
     vec_clear(performed);
     e->performed = performed;
     e->lost = false;
+    e->step_maps = 0;
     emulator_sync(e);
     emulator_registers(e, m, kind->vectors, true);
     e->rip = rip;

@@ -1,4 +1,5 @@
-/* What each IR operation means. Written from the comments in lift.h, not from the lowering: this is the other opinion. */
+/* What each IR operation means. Written from the comments in lift.h, not from the lowering: this is the other opinion.
+ */
 #include "irdiff.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ void interpret_close(interpreter *in)
     vec_free(&in->predicted);
 }
 
-/* --- operands and variables ------------------------------------------------------------------------------------------ */
+/* --- operands and variables --------------------------------------------------------------------------------------- */
 
 static bool has_args(uint8_t op)
 {
@@ -64,7 +65,8 @@ value interpret_var(const interpreter *in, uint16_t var, const machine *m)
     if (var == IR_DF) return known(m->flags & FLAG_DF ? 1 : 0);
     if (var == IR_FSBASE) return known(m->fs);
     if (var == IR_GSBASE) return known(m->gs);
-    if (var >= IR_VECTOR && var < IR_VECTOR + 256) return known(m->vector[(var - IR_VECTOR) / 8][(var - IR_VECTOR) % 8]);
+    if (var >= IR_VECTOR && var < IR_VECTOR + 256)
+        return known(m->vector[(var - IR_VECTOR) / 8][(var - IR_VECTOR) % 8]);
     if (var >= IR_SLOT && (uint32_t)(var - IR_SLOT) < in->ir->slot_count) {
         const ir_slot *slot = &in->ir->slots[var - IR_SLOT];
         uint64_t addr, bits = 0;
@@ -116,7 +118,7 @@ void interpret_begin(interpreter *in, const machine *m)
     }
 }
 
-/* --- flags ------------------------------------------------------------------------------------------------------------- */
+/* --- flags -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t flags_of_result(uint64_t r, unsigned width)
 {
@@ -139,8 +141,8 @@ static value flags_of_sub(uint64_t a, uint64_t b, unsigned width)
 
 int interpret_condition(value flags, unsigned code)
 {
-    static const uint64_t needs[8] = {FLAG_OF, FLAG_CF, FLAG_ZF, FLAG_CF | FLAG_ZF, FLAG_SF, FLAG_PF,
-                                      FLAG_SF | FLAG_OF, FLAG_SF | FLAG_OF | FLAG_ZF};
+    static const uint64_t needs[8] = {FLAG_OF, FLAG_CF, FLAG_ZF,           FLAG_CF | FLAG_ZF,
+                                      FLAG_SF, FLAG_PF, FLAG_SF | FLAG_OF, FLAG_SF | FLAG_OF | FLAG_ZF};
     uint64_t need = needs[(code >> 1) & 7], f = flags.bits;
     if ((flags.known & need) != need) return -1;
     bool less = !!(f & FLAG_SF) != !!(f & FLAG_OF), holds;
@@ -158,7 +160,7 @@ int interpret_condition(value flags, unsigned code)
     return holds != (code & 1);
 }
 
-/* --- operations ---------------------------------------------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------------------------------------------------- */
 
 static uint64_t shift(ir_op op, uint64_t a, uint64_t count, unsigned width)
 {
@@ -291,7 +293,8 @@ static void predict(interpreter *in, const ir_insn *insn, const machine *m)
     if (p.size) vec_push(&in->predicted, p);
 }
 
-/* A value used while its bits are only partly known (flags) stays as it is; the others are computed when they can be. */
+/* A value used while its bits are only partly known (flags) stays as it is; the others are computed when they can be.
+ */
 void interpret_before(interpreter *in, uint32_t from, uint32_t to, const machine *m)
 {
     vec_clear(&in->predicted);

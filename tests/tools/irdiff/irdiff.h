@@ -22,7 +22,12 @@
 #include <Zydis/Zydis.h>
 
 enum {
-    FLAG_CF = 1 << 0, FLAG_PF = 1 << 2, FLAG_AF = 1 << 4, FLAG_ZF = 1 << 6, FLAG_SF = 1 << 7, FLAG_DF = 1 << 10,
+    FLAG_CF = 1 << 0,
+    FLAG_PF = 1 << 2,
+    FLAG_AF = 1 << 4,
+    FLAG_ZF = 1 << 6,
+    FLAG_SF = 1 << 7,
+    FLAG_DF = 1 << 10,
     FLAG_OF = 1 << 11,
     FLAG_STATUS = FLAG_CF | FLAG_PF | FLAG_AF | FLAG_ZF | FLAG_SF | FLAG_OF
 };
@@ -30,25 +35,25 @@ enum {
 typedef struct {
     uint64_t gpr[16]; /* in the order of IR_RAX */
     uint64_t rip;
-    uint64_t flags;   /* FLAG_* only */
+    uint64_t flags; /* FLAG_* only */
     uint64_t fs, gs;
     uint64_t vector[32][8];
 } machine;
 
-/* --- memory.c ------------------------------------------------------------------------------------------------------ */
+/* --- memory.c ----------------------------------------------------------------------------------------------------- */
 
 enum {
     MEMORY_PAGE = 4096,
     MEMORY_CHUNK = 16 * 1024, /* what is mapped at once where something wild is accessed */
     MEMORY_MAX_REGIONS = 200
 };
-#define MEMORY_LOW    0x10000ull         /* the kernel maps nothing below */
-#define MEMORY_HIGH   0x100000000000ull  /* 2^44: sums of a few pointers stay below */
-#define MEMORY_HEAP   0x240000000ull     /* where random pointers point to */
-#define MEMORY_HEAP_SIZE (1ull << 20)
-#define MEMORY_STACK  0x780000000ull
+#define MEMORY_LOW        0x10000ull        /* the kernel maps nothing below */
+#define MEMORY_HIGH       0x100000000000ull /* 2^44: sums of a few pointers stay below */
+#define MEMORY_HEAP       0x240000000ull    /* where random pointers point to */
+#define MEMORY_HEAP_SIZE  (1ull << 20)
+#define MEMORY_STACK      0x780000000ull
 #define MEMORY_STACK_SIZE (1ull << 20)
-#define MEMORY_BIAS   0x5600000000ull    /* of modules that can be moved */
+#define MEMORY_BIAS       0x5600000000ull /* of modules that can be moved */
 
 typedef struct {
     uint64_t base, size; /* guest addresses */
@@ -75,7 +80,7 @@ bool memory_save(memory *mem, uint64_t addr, uint64_t size);
 uint32_t memory_mark(const memory *mem);
 void memory_undo(memory *mem, uint32_t mark);
 
-/* --- random numbers: one stream, reproducible ------------------------------------------------------------------------ */
+/* --- random numbers: one stream, reproducible --------------------------------------------------------------------- */
 
 static inline uint64_t random_mix(uint64_t x)
 {
@@ -91,7 +96,7 @@ static inline uint64_t random_next(uint64_t *state)
     return random_mix(*state += 0x9e3779b97f4a7c15ull);
 }
 
-/* --- accesses --------------------------------------------------------------------------------------------------------- */
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t addr, size;
@@ -101,7 +106,7 @@ typedef struct {
 
 typedef VEC(mem_access) access_list;
 
-/* --- interpret.c -------------------------------------------------------------------------------------------------------- */
+/* --- interpret.c -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t bits, known; /* known: which bits mean something; all or none, except for flags */
@@ -114,11 +119,11 @@ typedef struct {
     uint64_t bias;
     uint64_t entry_sp, realigned_sp; /* what slots and frame offsets are relative to */
     bool has_realigned;
-    value *values;    /* by ir_value; of the block, and what it uses from outside */
+    value *values; /* by ir_value; of the block, and what it uses from outside */
     uint32_t cap;
     access_list predicted;
-    uint32_t wide;    /* predicted accesses to any address */
-    bool lost;        /* an address depends on an unknown value */
+    uint32_t wide; /* predicted accesses to any address */
+    bool lost;     /* an address depends on an unknown value */
 } interpreter;
 
 void interpret_close(interpreter *in);
@@ -138,7 +143,7 @@ int interpret_condition(value flags, unsigned code);
 typedef void interpret_visit(void *context, ir_value v);
 void interpret_operands(const ir_func *ir, const ir_insn *insn, interpret_visit *visit, void *context);
 
-/* --- engines ------------------------------------------------------------------------------------------------------------- */
+/* --- engines ------------------------------------------------------------------------------------------------------ */
 
 typedef enum { STEP_OK, STEP_FAULT, STEP_UNSUPPORTED } step_status;
 
@@ -168,30 +173,30 @@ typedef struct {
 enum { NATIVE_PROBES = 4 };
 step_status native_step(native *n, machine *m, const step_kind *kind, native_probe *probes, unsigned count);
 
-/* --- state.c ---------------------------------------------------------------------------------------------------------- */
+/* --- state.c ------------------------------------------------------------------------------------------------------ */
 
 /* A random state in which the block can run: registers are pointers, indices or counts as the block uses them, and what
  * the IR claims about the frame holds. Fills entry_sp, and realigned_sp if something depends on it. */
 void state_random(interpreter *in, machine *m, uint64_t *random);
 
-/* --- compare.c -------------------------------------------------------------------------------------------------------- */
+/* --- compare.c ---------------------------------------------------------------------------------------------------- */
 
 enum { MNEMONICS = ZYDIS_MNEMONIC_MAX_VALUE + 1 };
 
 typedef struct {
     uint64_t blocks, instructions, native_instructions;
-    uint64_t blocks_whole;  /* compared to their end */
+    uint64_t blocks_whole; /* compared to their end */
     uint64_t accesses, accesses_cond, accesses_wide, accesses_promoted;
     uint64_t exact, opaque; /* definitions: compared; taken over from the machine */
     uint64_t called;        /* what a call leaves: made up */
     uint64_t unknown;       /* exact, but computed from something that cannot be read back */
     uint64_t stores, targets, frames;
-    uint64_t arguments;     /* of calls, returns and system calls, compared */
-    uint64_t passed;        /* values that the block hands to its successors, compared */
+    uint64_t arguments;         /* of calls, returns and system calls, compared */
+    uint64_t passed;            /* values that the block hands to its successors, compared */
     uint64_t dead_blocks, dead; /* run again with dead registers and flags changed; how many of them */
     uint64_t stopped_address, stopped_fault, stopped_count; /* blocks cut short: wild address, fault, long rep */
-    uint64_t skipped[MNEMONICS];        /* blocks cut short by an instruction that no engine runs */
-    uint64_t emulator_wrong[MNEMONICS]; /* the processor sides with the IR against the emulator */
+    uint64_t skipped[MNEMONICS];                            /* blocks cut short by an instruction that no engine runs */
+    uint64_t emulator_wrong[MNEMONICS];                     /* the processor sides with the IR against the emulator */
     uint64_t mismatches[MNEMONICS];
     uint64_t mismatch_count;
 } irdiff_stats;
@@ -218,10 +223,10 @@ bool compare_stores(const interpreter *in, const step *s, irdiff_stats *stats, c
 
 /* What the successors of the block take for the content of a variable, and so has to be that when it ends. */
 typedef struct {
-    uint32_t block;   /* the successor */
+    uint32_t block; /* the successor */
     uint16_t var;
-    ir_value v;       /* defined in this block, or ... */
-    value at_entry;   /* ... passed through it */
+    ir_value v;     /* defined in this block, or ... */
+    value at_entry; /* ... passed through it */
 } handover;
 typedef VEC(handover) handover_list;
 /* `handovers`: where else values are used. */
@@ -231,15 +236,15 @@ void compare_handover_begin(const interpreter *in, const machine *m, handover_li
 bool compare_handover(const interpreter *in, const handover_list *all, uint32_t block, const machine *m,
                       irdiff_stats *stats, char *why);
 
-/* --- block.c ----------------------------------------------------------------------------------------------------------- */
+/* --- block.c ------------------------------------------------------------------------------------------------------ */
 
 /* What dead.c needs to know of the first run. */
 typedef struct {
     step how;
     machine after;
-    uint64_t random; /* the stream of random numbers before the instruction */
-    bool returns;    /* a call that came back */
-    bool native;     /* the processor made the step */
+    uint64_t random;  /* the stream of random numbers before the instruction */
+    bool returns;     /* a call that came back */
+    bool native;      /* the processor made the step */
     mem_access equal; /* what was made equal to the accumulator, size 0: nothing */
     uint64_t equal_to;
     mem_access written[4]; /* for the native engine, which does not see what it writes */
@@ -252,7 +257,8 @@ typedef struct {
     uint64_t bias;
     memory *mem;
     emulator *emu;
-    native *nat; /* or NULL */
+    native *nat;      /* or NULL */
+    bool native_only; /* for code that the emulator is known to get wrong */
     interpreter in;
     access_list performed, scratch[4];
     trace trace;
@@ -267,7 +273,8 @@ typedef struct {
 void block_return_from_call(machine *m, uint64_t next, uint64_t *random);
 void block_scribble_below(irdiff *d, const machine *m, uint64_t *random);
 void block_simulate_syscall(machine *m, uint64_t next, uint64_t *random);
-void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before, const char *why);
+void block_report(irdiff *d, const lift_func *func, uint64_t seed, const step *s, const machine *before,
+                  const char *why);
 /* Memory must be as at the block's entry. */
 void dead_check(irdiff *d, const lift_func *func, uint32_t block, uint64_t seed, const machine *entry, const trace *t);
 

@@ -97,7 +97,7 @@ static uint64_t memory_word(const memory *mem, uint64_t addr)
     }
 }
 
-/* --- the module ----------------------------------------------------------------------------------------------------- */
+/* --- the module --------------------------------------------------------------------------------------------------- */
 
 static void module_relocate(const memory *mem, const memory_region *region, const image_reloc *r)
 {
@@ -149,7 +149,7 @@ void memory_load(memory *mem, const image *img, uint64_t bias)
     mem->module_end = (mem->module_end + MEMORY_CHUNK - 1) & ~(uint64_t)(MEMORY_CHUNK - 1);
 }
 
-/* --- regions ----------------------------------------------------------------------------------------------------------- */
+/* --- regions ------------------------------------------------------------------------------------------------------ */
 
 static const memory_region *memory_find(memory *mem, uint64_t addr)
 {

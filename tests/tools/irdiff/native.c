@@ -38,19 +38,19 @@ struct native {
     _Alignas(64) uint8_t xstate[XSTATE_MAX], xstate_start[XSTATE_MAX];
 };
 
-/* --- the child -------------------------------------------------------------------------------------------------------- */
+/* --- the child ---------------------------------------------------------------------------------------------------- */
 
 /* Unmaps all of the address space around itself, then stops. Position-independent, no stack. */
 __asm__(".section .text\n"
         ".balign 16\n"
         ".globl irdiff_stub, irdiff_stub_end, irdiff_stub_syscall\n"
         "irdiff_stub:\n"
-        "  mov $11, %eax\n"      /* munmap(0, stub) */
+        "  mov $11, %eax\n" /* munmap(0, stub) */
         "  xor %edi, %edi\n"
         "  mov %r12, %rsi\n"
         "irdiff_stub_syscall:\n"
         "  syscall\n"
-        "  mov $11, %eax\n"      /* munmap(stub + page, top - stub - page) */
+        "  mov $11, %eax\n" /* munmap(stub + page, top - stub - page) */
         "  lea 4096(%r12), %rdi\n"
         "  mov %r13, %rsi\n"
         "  sub %rdi, %rsi\n"
@@ -120,8 +120,12 @@ static bool native_sync(native *n)
     uint32_t count = memory_regions(n->mem, &all);
     for (uint32_t i = 0; count != n->mapped.len && i < count; i++) {
         if (i < n->mapped.len && n->mapped.data[i].base == all[i].base) continue;
-        uint64_t args[6] = {all[i].base, all[i].size, PROT_READ | PROT_WRITE | PROT_EXEC,
-                            MAP_SHARED | MAP_FIXED_NOREPLACE, (uint64_t)memory_file(n->mem), all[i].offset};
+        uint64_t args[6] = {all[i].base,
+                            all[i].size,
+                            PROT_READ | PROT_WRITE | PROT_EXEC,
+                            MAP_SHARED | MAP_FIXED_NOREPLACE,
+                            (uint64_t)memory_file(n->mem),
+                            all[i].offset};
         if (native_syscall(n, SYS_mmap, args) != all[i].base) return false;
         vec_push(&n->mapped, all[i]);
         memmove(&n->mapped.data[i + 1], &n->mapped.data[i], (n->mapped.len - 1 - i) * sizeof *n->mapped.data);
@@ -174,14 +178,17 @@ void native_close(native *n)
     free(n);
 }
 
-/* --- registers ----------------------------------------------------------------------------------------------------------- */
+/* --- registers ---------------------------------------------------------------------------------------------------- */
 
 /* Where lane `lane` of vector register `reg` lies in the saved state; NULL: this processor does not have it. */
 static uint8_t *native_lane(native *n, unsigned reg, unsigned lane)
 {
-    if (reg >= 16) return n->component[XSTATE_ZMM_16] ? n->xstate + n->component[XSTATE_ZMM_16] + (reg - 16) * 64 + lane * 8 : NULL;
+    if (reg >= 16)
+        return n->component[XSTATE_ZMM_16] ? n->xstate + n->component[XSTATE_ZMM_16] + (reg - 16) * 64 + lane * 8
+                                           : NULL;
     if (lane < 2) return n->xstate + XSTATE_LEGACY_XMM + reg * 16 + lane * 8;
-    if (lane < 4) return n->component[XSTATE_AVX] ? n->xstate + n->component[XSTATE_AVX] + reg * 16 + (lane - 2) * 8 : NULL;
+    if (lane < 4)
+        return n->component[XSTATE_AVX] ? n->xstate + n->component[XSTATE_AVX] + reg * 16 + (lane - 2) * 8 : NULL;
     return n->component[XSTATE_ZMM_HIGH] ? n->xstate + n->component[XSTATE_ZMM_HIGH] + reg * 32 + (lane - 4) * 8 : NULL;
 }
 
@@ -211,12 +218,11 @@ static bool native_vectors(native *n, machine *m, bool put)
 
 static void native_registers(struct user_regs_struct *r, machine *m, bool put)
 {
-    unsigned long long *at[16] = {[IR_RAX] = (void *)&r->rax, [IR_RCX] = (void *)&r->rcx, [IR_RDX] = (void *)&r->rdx,
-                                  [IR_RBX] = (void *)&r->rbx, [IR_RSP] = (void *)&r->rsp, [IR_RBP] = (void *)&r->rbp,
-                                  [IR_RSI] = (void *)&r->rsi, [IR_RDI] = (void *)&r->rdi, [IR_R8] = (void *)&r->r8,
-                                  [IR_R9] = (void *)&r->r9,   [IR_R10] = (void *)&r->r10, [IR_R11] = (void *)&r->r11,
-                                  [IR_R12] = (void *)&r->r12, [IR_R13] = (void *)&r->r13, [IR_R14] = (void *)&r->r14,
-                                  [IR_R15] = (void *)&r->r15};
+    unsigned long long *at[16] = {
+        [IR_RAX] = (void *)&r->rax, [IR_RCX] = (void *)&r->rcx, [IR_RDX] = (void *)&r->rdx, [IR_RBX] = (void *)&r->rbx,
+        [IR_RSP] = (void *)&r->rsp, [IR_RBP] = (void *)&r->rbp, [IR_RSI] = (void *)&r->rsi, [IR_RDI] = (void *)&r->rdi,
+        [IR_R8] = (void *)&r->r8,   [IR_R9] = (void *)&r->r9,   [IR_R10] = (void *)&r->r10, [IR_R11] = (void *)&r->r11,
+        [IR_R12] = (void *)&r->r12, [IR_R13] = (void *)&r->r13, [IR_R14] = (void *)&r->r14, [IR_R15] = (void *)&r->r15};
     for (int i = 0; i < 16; i++) {
         if (put)
             *at[i] = m->gpr[i];
@@ -262,14 +268,15 @@ static bool native_map_fault(native *n)
 step_status native_step(native *n, machine *m, const step_kind *kind, native_probe *probes, unsigned count)
 {
     struct user_regs_struct r = n->start;
+    enum { MOST_STEPS = 70000 };
     uint64_t rip = m->rip, hits = 0;
     int signal;
     if (!native_sync(n)) return STEP_UNSUPPORTED;
     native_registers(&r, m, true);
     if (ptrace(PTRACE_SETREGS, n->child, NULL, &r) < 0 || !native_vectors(n, m, true)) return STEP_FAULT;
     if (!native_watch(n, probes, count)) return STEP_UNSUPPORTED;
-    for (;;) { /* a rep stops after each element */
-        if (!native_go(n, &signal)) return STEP_FAULT;
+    for (int steps = 0;; steps++) { /* a rep stops after each element */
+        if (steps > MOST_STEPS || !native_go(n, &signal)) return STEP_FAULT;
         if (signal == SIGSEGV && native_map_fault(n)) continue;
         if (signal == SIGILL) return STEP_UNSUPPORTED;
         if (signal != SIGTRAP) return STEP_FAULT;

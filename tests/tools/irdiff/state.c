@@ -53,8 +53,41 @@ static void find_df(void *context, ir_value v)
     s->uses_df |= s->in->ir->insns[v].var == IR_DF;
 }
 
+static bool is_string(uint16_t mnemonic)
+{
+    switch (mnemonic) {
+    case ZYDIS_MNEMONIC_MOVSB:
+    case ZYDIS_MNEMONIC_MOVSW:
+    case ZYDIS_MNEMONIC_MOVSD:
+    case ZYDIS_MNEMONIC_MOVSQ:
+    case ZYDIS_MNEMONIC_STOSB:
+    case ZYDIS_MNEMONIC_STOSW:
+    case ZYDIS_MNEMONIC_STOSD:
+    case ZYDIS_MNEMONIC_STOSQ:
+    case ZYDIS_MNEMONIC_LODSB:
+    case ZYDIS_MNEMONIC_LODSW:
+    case ZYDIS_MNEMONIC_LODSD:
+    case ZYDIS_MNEMONIC_LODSQ:
+    case ZYDIS_MNEMONIC_SCASB:
+    case ZYDIS_MNEMONIC_SCASW:
+    case ZYDIS_MNEMONIC_SCASD:
+    case ZYDIS_MNEMONIC_SCASQ:
+    case ZYDIS_MNEMONIC_CMPSB:
+    case ZYDIS_MNEMONIC_CMPSW:
+    case ZYDIS_MNEMONIC_CMPSD:
+    case ZYDIS_MNEMONIC_CMPSQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void assign_roles(state *s)
 {
+    const lift_block *code = &s->in->ir->func->blocks[s->in->block];
+    for (uint32_t i = 0; i < code->insn_count;
+         i++) /* whatever the IR says of them: nobody has time for 2^64 elements */
+        if (is_string(s->in->ir->func->insns[code->first_insn + i].mnemonic)) s->roles[IR_RCX] = ROLE_COUNT;
     const ir_block *b = &s->in->ir->blocks[s->in->block];
     for (uint32_t v = b->first; v < b->first + b->count; v++) {
         const ir_insn *insn = &s->in->ir->insns[v];
@@ -144,8 +177,10 @@ void state_random(interpreter *in, machine *m, uint64_t *random)
         if (in->ir->slots[i].offset < lowest) lowest = in->ir->slots[i].offset;
         realigned |= in->ir->slots[i].base;
     }
-    m->gpr[IR_RSP] = in->entry_sp - 16 * (random_next(random) & 31) - 8 - ((uint64_t)-(int64_t)lowest & ~15ull);
+    m->gpr[IR_RSP] = in->entry_sp - 16 * (random_next(random) & 31) - 8 - ((uint64_t) - (int64_t)lowest & ~15ull);
     if (realigned) m->gpr[IR_RSP] -= 2 * REALIGNED_BELOW;
+    uint64_t back = state_value(ROLE_POINTER, random); /* a return to an address that cannot be one is a fault */
+    memory_write(in->mem, in->entry_sp, &back, sizeof back);
     const ir_block *b = &in->ir->blocks[in->block];
     for (uint32_t v = b->first; v < b->first + b->count; v++) {
         const ir_insn *insn = &in->ir->insns[v];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- fields of a type ---------------------------------------------------------------------------------------------------- */
+/* --- fields of a type -------------------------------------------------------------------------------------------- */
 
 typedef struct {
     field_emit *emit;
@@ -19,7 +19,8 @@ static bool ends_open(const image_type *type) /* with a flexible array */
 {
     if (!type) return false;
     if (type->kind == IMAGE_TYPE_ARRAY) return type->count == 0 && type->size == 0;
-    return type->kind == IMAGE_TYPE_STRUCT && type->member_count && ends_open(type->members[type->member_count - 1].type);
+    return type->kind == IMAGE_TYPE_STRUCT && type->member_count &&
+           ends_open(type->members[type->member_count - 1].type);
 }
 
 static uint64_t element_size(const image_type *array)
@@ -61,7 +62,8 @@ static bool absorbs(const image_type *type, int64_t offset, strides by)
         for (uint32_t i = 0; i < type->member_count;) {
             const image_member *m = &type->members[i];
             i = member_extent(type, i, &start, &end);
-            if (offset >= (int64_t)start && offset < (int64_t)end) return !m->bit_size && absorbs(m->type, offset - (int64_t)start, by);
+            if (offset >= (int64_t)start && offset < (int64_t)end)
+                return !m->bit_size && absorbs(m->type, offset - (int64_t)start, by);
         }
         return false;
     }
@@ -181,8 +183,8 @@ void field_each(const object *o, bool heap, const touch *t, field_emit *emit, vo
 {
     visitor v = {.emit = emit, .user = user};
     /* a heap object may be an array of its type, one that needs no mention */
-    image_type many = {.kind = IMAGE_TYPE_ARRAY, .target = o->type, .count = UINT32_MAX,
-                       .size = o->type->size * UINT64_C(0x10000)};
+    image_type many = {
+        .kind = IMAGE_TYPE_ARRAY, .target = o->type, .count = UINT32_MAX, .size = o->type->size * UINT64_C(0x10000)};
     const image_type *type = heap && !ends_open(o->type) && o->type->size ? &many : o->type;
     bytes b = {t->offset, t->width, absorbs(type, t->offset, t->by) ? 0 : strides_divisor(&t->by)};
     visit(&v, type, o->name, b);
@@ -192,7 +194,7 @@ void field_each(const object *o, bool heap, const touch *t, field_emit *emit, vo
     emit(user, text);
 }
 
-/* --- types of heap objects ----------------------------------------------------------------------------------------------- */
+/* --- types of heap objects --------------------------------------------------------------------------------------- */
 
 static int rank(const image_type *type)
 {

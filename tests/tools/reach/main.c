@@ -8,10 +8,12 @@
  *   # frame      of these: to the own frame
  *   # indexed    of these: to objects that never leave the function, but that it indexes by a variable: local arrays,
  *                which have to be memory at any -O level
- *   # slots      of these: to other objects whose address never leaves the function
+ *   # fixed      of these: at a constant place
+ *   # slots      of `frame`: to other objects whose address is never passed on or stored
  *   # unknown    accesses and calls that lead nowhere
  *
- * With -v first: the places in the code. Objects: a global by name, `variable:line` on a stack, `heap@function:line` by the call that allocates it. */
+ * With -v first: the places in the code. Objects: a global by name, `variable:line` on a stack, `heap@function:line` by
+ * the call that allocates it. */
 #include "reach.h"
 
 #include <stdio.h>
@@ -40,8 +42,8 @@ static void add_element(void *user, const char *path)
                (unsigned long long)at);
     }
     vec_push(&rep->elements, (element){.local = rep->local,
-                                       .text = base_format("%s%s\t%s\t%c", rep->local ? "# local " : "", rep->thread, path,
-                                                           rep->write ? 'W' : 'R')});
+                                       .text = base_format("%s%s\t%s\t%c", rep->local ? "# local " : "", rep->thread,
+                                                           path, rep->write ? 'W' : 'R')});
 }
 
 static bool is_stack(const reach *r, const object *o)
@@ -55,7 +57,7 @@ static bool is_heap(const reach *r, const object *o)
     return r->roots.data[o->root].kind == ROOT_HEAP;
 }
 
-/* --- objects without a type: runs of bytes --------------------------------------------------------------------------------- */
+/* --- objects without a type: runs of bytes ----------------------------------------------------------------------- */
 
 enum { MOST_BYTES = 1 << 16 };
 
@@ -81,7 +83,8 @@ static void add_bytes(report *rep, const touch *first, uint32_t thread)
     if (modulus) low = 0;
     for (uint32_t i = 0; i < r->touches.len; i++) {
         const touch *t = &r->touches.data[i];
-        if (!same_place(r, t, first) || t->write != first->write || r->contexts.data[t->context].thread != thread) continue;
+        if (!same_place(r, t, first) || t->write != first->write || r->contexts.data[t->context].thread != thread)
+            continue;
         for (uint64_t k = 0; k < t->width; k++) {
             int64_t at = t->offset + (int64_t)k - low;
             if (modulus) at = (at % (int64_t)modulus + (int64_t)modulus) % (int64_t)modulus;
@@ -96,7 +99,8 @@ static void add_bytes(report *rep, const touch *first, uint32_t thread)
         char path[512];
         int n = snprintf(path, sizeof path, "%s[%lld,%lld)", r->objects.data[first->object].name, (long long)(at + low),
                          (long long)(end + low));
-        if (modulus && n > 0 && n < (int)sizeof path) snprintf(path + n, sizeof path - (size_t)n, "%%%llu", (unsigned long long)modulus);
+        if (modulus && n > 0 && n < (int)sizeof path)
+            snprintf(path + n, sizeof path - (size_t)n, "%%%llu", (unsigned long long)modulus);
         add_element(rep, path);
         at = end;
     }
@@ -113,14 +117,16 @@ static void add_touch(report *rep, const touch *t, bool list)
     rep->write = t->write;
     rep->where = list ? t : NULL;
     rep->local = is_stack(r, o) && !o->shared;
-    if (o->type) field_each(o, is_heap(r, o), t, add_element, rep);
-    else add_bytes(rep, t, thread);
+    if (o->type)
+        field_each(o, is_heap(r, o), t, add_element, rep);
+    else
+        add_bytes(rep, t, thread);
 }
 
-/* --- counts ------------------------------------------------------------------------------------------------------------ */
+/* --- counts ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    uint32_t accesses, frame, indexed, slots;
+    uint32_t accesses, frame, indexed, fixed, slots;
 } counts;
 
 /* The own frame, or what the caller has put there as arguments. */
@@ -133,13 +139,14 @@ static bool is_own(const reach *r, const context *c, const pointer *p)
 static void count_access(reach *r, const context *c, ir_value v, counts *sum, bool list)
 {
     pointers to = {0};
-    reach_address(r, c, &c->func->ir->insns[v], &to);
+    reach_address(c, &c->func->ir->insns[v], &to);
     sum->accesses++;
     if (to.len == 1 && is_own(r, c, &to.data[0])) {
         int64_t offset;
         uint32_t o = object_at(r, to.data[0], &offset), marks = object_marks(r, o);
         sum->frame++;
         sum->indexed += marks == SLOT_INDEXED;
+        sum->fixed += marks == SLOT_INDEXED && !to.data[0].by.count;
         sum->slots += !marks;
         if (!marks && list)
             printf("# slot %s 0x%llx %s\n", c->func->name,
@@ -158,14 +165,15 @@ static counts count_all(reach *r, bool list)
         seen[c->func->id] = true;
         for (ir_value v = c->func->ir->blocks[0].first; v < c->func->ir->insn_count; v++) {
             const ir_insn *insn = &c->func->ir->insns[v];
-            if (insn->op == IR_ACCESS && !(insn->flags & (IR_PROMOTED | IR_IMPLICIT))) count_access(r, c, v, &sum, list);
+            if (insn->op == IR_ACCESS && !(insn->flags & (IR_PROMOTED | IR_IMPLICIT)))
+                count_access(r, c, v, &sum, list);
         }
     }
     free(seen);
     return sum;
 }
 
-/* --- the report -------------------------------------------------------------------------------------------------------- */
+/* --- the report -------------------------------------------------------------------------------------------------- */
 
 static int by_text(const void *x, const void *y)
 {
@@ -196,7 +204,8 @@ static int run(const char *path, bool list)
         vec_free(&rep.elements);
         counts sum = count_all(&r, list);
         printf("# threads\t%u\n# contexts\t%u\n# rounds\t%u\n", r.threads.len, r.contexts.len - 1, r.rounds);
-        printf("# accesses\t%u\n# frame\t%u\n# indexed\t%u\n# slots\t%u\n", sum.accesses, sum.frame, sum.indexed, sum.slots);
+        printf("# accesses\t%u\n# frame\t%u\n# indexed\t%u\n# fixed\t%u\n# slots\t%u\n", sum.accesses, sum.frame,
+               sum.indexed, sum.fixed, sum.slots);
         printf("# unknown\t%u\n# cut\t%u\n", r.unknown_accesses + r.unknown_calls, r.cut);
     } else {
         fprintf(stderr, "reach: %s: has no main\n", path);
@@ -210,7 +219,8 @@ static int run(const char *path, bool list)
 int main(int argc, char **argv)
 {
     int code = 0;
-    bool list = argc > 1 && !strcmp(argv[1], "-v"); /* also where: the accesses of each element, and each of `# slots` */
+    bool list =
+        argc > 1 && !strcmp(argv[1], "-v"); /* also where: the accesses of each element, and each of `# slots` */
     for (int i = 1 + list; i < argc; i++)
         if (run(argv[i], list)) code = 2;
     return argc > 1 ? code : 2;

@@ -20,7 +20,7 @@ uint64_t number_apart(int64_t a, int64_t b)
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
-/* --- strides ---------------------------------------------------------------------------------------------------------- */
+/* --- strides ----------------------------------------------------------------------------------------------------- */
 
 uint64_t strides_divisor(const strides *set)
 {
@@ -91,7 +91,7 @@ bool strides_cover(const strides *p, const strides *q, uint64_t apart)
     return false;
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------------------- */
+/* --- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* The first offset stays, and the steps to the others become a stride. */
 static void widen(number *n, int64_t extra)
@@ -107,8 +107,10 @@ static void add_offset(number *n, int64_t offset)
 {
     for (uint32_t i = 0; i < n->count; i++)
         if (strides_cover(&n->by, &n->by, number_apart(n->offset[i], offset))) return;
-    if (n->count == MOST_OFFSETS) widen(n, offset);
-    else n->offset[n->count++] = offset;
+    if (n->count == MOST_OFFSETS)
+        widen(n, offset);
+    else
+        n->offset[n->count++] = offset;
 }
 
 static bool same_number(const number *a, const number *b)
@@ -146,7 +148,7 @@ bool number_is(const number *n, int64_t *value)
     return true;
 }
 
-/* --- linear forms ----------------------------------------------------------------------------------------------------- */
+/* --- linear forms ------------------------------------------------------------------------------------------------ */
 
 bool linear_add(linear *a, const linear *b, int64_t scale, int64_t constant)
 {
@@ -200,23 +202,32 @@ static linear form_of(const linear *forms, const ir_func *ir, ir_value v)
     bool fits = false;
     switch (insn->op) {
     case IR_COPY:
-    case IR_SEXT: return *a;
+    case IR_SEXT:
+        return *a;
     case IR_LEA:
         fits = linear_add(&sum, a, 1, insn->imm) && (!insn->b || linear_add(&sum, &forms[insn->b], insn->scale, 0));
         break;
     case IR_SUB:
-        fits = linear_add(&sum, a, 1, insn->b ? 0 : (int64_t)(0 - (uint64_t)insn->imm)) && (!insn->b || linear_add(&sum, &forms[insn->b], -1, 0));
+        fits = linear_add(&sum, a, 1, insn->b ? 0 : (int64_t)(0 - (uint64_t)insn->imm)) &&
+               (!insn->b || linear_add(&sum, &forms[insn->b], -1, 0));
         break;
     case IR_MUL:
-        if (constant_operand(forms, insn, &by)) fits = linear_add(&sum, a, by, 0);
-        else if (insn->b && a->count == 0 && small(a->constant)) fits = linear_add(&sum, &forms[insn->b], a->constant, 0);
+        if (constant_operand(forms, insn, &by))
+            fits = linear_add(&sum, a, by, 0);
+        else if (insn->b && a->count == 0 && small(a->constant))
+            fits = linear_add(&sum, &forms[insn->b], a->constant, 0);
         break;
     case IR_SHL:
         if (constant_operand(forms, insn, &by) && by >= 0 && by < 31) fits = linear_add(&sum, a, INT64_C(1) << by, 0);
         break;
-    case IR_NEG: fits = linear_add(&sum, a, -1, 0); break;
-    case IR_NOT: fits = linear_add(&sum, a, -1, -1); break;
-    default: break;
+    case IR_NEG:
+        fits = linear_add(&sum, a, -1, 0);
+        break;
+    case IR_NOT:
+        fits = linear_add(&sum, a, -1, -1);
+        break;
+    default:
+        break;
     }
     for (uint32_t i = 0; i < sum.count; i++)
         fits = fits && small(sum.factor[i]);

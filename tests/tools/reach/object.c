@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- pointers ---------------------------------------------------------------------------------------------------------- */
+/* --- pointers ---------------------------------------------------------------------------------------------------- */
 
 static bool includes(const pointer *p, const pointer *q)
 {
@@ -67,7 +67,7 @@ bool pointers_join(pointers *into, const pointers *from)
     return changed;
 }
 
-/* --- roots ------------------------------------------------------------------------------------------------------------- */
+/* --- roots ------------------------------------------------------------------------------------------------------- */
 
 static bool same_root(const root *a, const root *b)
 {
@@ -92,7 +92,7 @@ static uint32_t deref(reach *r, uint32_t parent, int64_t offset)
     return root_intern(r, (root){.kind = ROOT_DEREF, .parent = parent, .offset = offset});
 }
 
-/* --- objects ----------------------------------------------------------------------------------------------------------- */
+/* --- objects ----------------------------------------------------------------------------------------------------- */
 
 static const char *plain_name(reach *r, const char *name) /* without the .1234 of a function-level static */
 {
@@ -202,10 +202,14 @@ static const char *path_name(reach *r, uint32_t from)
     const root *at = &r->roots.data[from];
     switch (at->kind) {
     case ROOT_RESULT:
-    case ROOT_EXTERN: return at->name;
-    case ROOT_ARGUMENT: return format(r, r->contexts.data[at->context].func->name, "#", (int64_t)at->site);
-    case ROOT_DEREF: return format(r, path_name(r, at->parent), "->", at->offset);
-    default: return "?";
+    case ROOT_EXTERN:
+        return at->name;
+    case ROOT_ARGUMENT:
+        return format(r, r->contexts.data[at->context].func->name, "#", (int64_t)at->site);
+    case ROOT_DEREF:
+        return format(r, path_name(r, at->parent), "->", at->offset);
+    default:
+        return "?";
     }
 }
 
@@ -231,8 +235,12 @@ void object_mark(reach *r, uint32_t at, uint32_t flags)
     const root *from = &r->roots.data[r->objects.data[at].root];
     if (from->kind != ROOT_FRAME && from->kind != ROOT_ALIGNED) return;
     slot *found = slot_of(r, at);
-    if (found) found->flags |= flags;
-    else vec_push(&r->slots, (slot){.func = r->contexts.data[from->context].func, .start = r->objects.data[at].start, .flags = flags});
+    if (found)
+        found->flags |= flags;
+    else
+        vec_push(
+            &r->slots,
+            (slot){.func = r->contexts.data[from->context].func, .start = r->objects.data[at].start, .flags = flags});
 }
 
 /* Where the cell is, in terms of the type if the object has had one from the start. */
@@ -260,17 +268,22 @@ static void initialise(reach *r, object *o)
         pointer p = {.offset = (int64_t)reloc->target};
         switch (reloc->kind) {
         case IMAGE_REL_ADDR:
-        case IMAGE_REL_GUESS: p.root = root_intern(r, (root){.kind = ROOT_MODULE}); break;
+        case IMAGE_REL_GUESS:
+            p.root = root_intern(r, (root){.kind = ROOT_MODULE});
+            break;
         case IMAGE_REL_SYMBOL:
             if (!reloc->name) continue;
             p.root = root_intern(r, (root){.kind = ROOT_EXTERN, .name = reloc->name});
             p.offset = reloc->addend;
             break;
-        case IMAGE_REL_COPY: o->opaque = true; continue;
+        case IMAGE_REL_COPY:
+            o->opaque = true;
+            continue;
         case IMAGE_REL_TPOFF:
             /* the word is a number, but adding it to the thread pointer gives a variable: as a pointer it is enough */
             continue;
-        default: continue;
+        default:
+            continue;
         }
         strides none = {0};
         uint64_t stride;
@@ -296,12 +309,21 @@ static uint32_t make_object(reach *r, const pointer *p)
     root_kind kind = r->roots.data[p->root].kind;
     object o = {.root = p->root};
     switch (kind) {
-    case ROOT_MODULE: o = of_module(r, p->root, (uint64_t)p->offset); break;
-    case ROOT_THREAD: o = of_thread(r, p->root, p->offset); break;
+    case ROOT_MODULE:
+        o = of_module(r, p->root, (uint64_t)p->offset);
+        break;
+    case ROOT_THREAD:
+        o = of_thread(r, p->root, p->offset);
+        break;
     case ROOT_FRAME:
-    case ROOT_ALIGNED: o = of_frame(r, p->root, p->offset); break;
-    case ROOT_HEAP: o.name = allocation_name(r, &r->roots.data[p->root]); break;
-    default: o.name = path_name(r, p->root), o.opaque = true;
+    case ROOT_ALIGNED:
+        o = of_frame(r, p->root, p->offset);
+        break;
+    case ROOT_HEAP:
+        o.name = allocation_name(r, &r->roots.data[p->root]);
+        break;
+    default:
+        o.name = path_name(r, p->root), o.opaque = true;
     }
     if (kind == ROOT_MODULE) initialise(r, &o);
     vec_push(&r->objects, o);
@@ -322,7 +344,7 @@ object *object_of(reach *r, pointer p, int64_t *offset)
     return &r->objects.data[at];
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------ */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static bool may_meet(const cell *c, int64_t offset, uint64_t stride)
 {

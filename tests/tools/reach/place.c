@@ -35,12 +35,17 @@ static bool cfa_offset(const reader *rd, uint64_t pc, bool always, int64_t *offs
 static bool location_offset(const reader *rd, const Dwarf_Op *op, uint64_t pc, bool always, int64_t *offset)
 {
     int64_t cfa = 0;
-    int from = op->atom == DW_OP_fbreg ? rd->frame_base : op->atom == DW_OP_breg7 ? 7 : op->atom == DW_OP_breg6 ? 6 : -2;
+    int from = op->atom == DW_OP_fbreg   ? rd->frame_base
+               : op->atom == DW_OP_breg7 ? 7
+               : op->atom == DW_OP_breg6 ? 6
+                                         : -2;
     *offset = (int64_t)op->number + 8; /* from the CFA to the stack pointer at entry */
     if (from == -1) return true;
     if (from == 6) *offset -= 16;
-    if (from == 7 && cfa_offset(rd, pc, always, &cfa)) *offset -= cfa;
-    else if (from != 6) return false;
+    if (from == 7 && cfa_offset(rd, pc, always, &cfa))
+        *offset -= cfa;
+    else if (from != 6)
+        return false;
     return true;
 }
 
@@ -64,8 +69,10 @@ static void read_variable(reader *rd, Dwarf_Die *die, uint64_t scope)
     dwarf_decl_line(die, &line);
     for (ptrdiff_t at = 0; (at = dwarf_getlocations(&attribute, at, &base, &start, &end, &ops, &count)) > 0;) {
         if (count != 1) continue;
-        place found = {.name = name, .line = (uint32_t)line, .start = start ? start : scope, .var = register_of(&ops[0])};
-        if (found.var != IR_NOVAR || location_offset(rd, &ops[0], start, start == 0, &found.offset)) vec_push(rd->out, found);
+        place found = {
+            .name = name, .line = (uint32_t)line, .start = start ? start : scope, .var = register_of(&ops[0])};
+        if (found.var != IR_NOVAR || location_offset(rd, &ops[0], start, start == 0, &found.offset))
+            vec_push(rd->out, found);
     }
 }
 
@@ -78,10 +85,15 @@ static void read_scope(reader *rd, Dwarf_Die *scope, unsigned depth)
     do {
         switch (dwarf_tag(&die)) {
         case DW_TAG_variable:
-        case DW_TAG_formal_parameter: read_variable(rd, &die, start); break;
+        case DW_TAG_formal_parameter:
+            read_variable(rd, &die, start);
+            break;
         case DW_TAG_lexical_block:
-        case DW_TAG_inlined_subroutine: read_scope(rd, &die, depth + 1); break;
-        default: break;
+        case DW_TAG_inlined_subroutine:
+            read_scope(rd, &die, depth + 1);
+            break;
+        default:
+            break;
         }
     } while (!dwarf_siblingof(&die, &die));
 }
@@ -91,13 +103,18 @@ static int frame_base_of(Dwarf_Die *function)
     Dwarf_Attribute attribute;
     Dwarf_Op *ops;
     size_t count;
-    if (!dwarf_attr(function, DW_AT_frame_base, &attribute) || dwarf_getlocation(&attribute, &ops, &count) || count != 1)
+    if (!dwarf_attr(function, DW_AT_frame_base, &attribute) || dwarf_getlocation(&attribute, &ops, &count) ||
+        count != 1)
         return -2;
     switch (ops[0].atom) {
-    case DW_OP_call_frame_cfa: return -1;
-    case DW_OP_reg6: return 6;
-    case DW_OP_reg7: return 7;
-    default: return -2;
+    case DW_OP_call_frame_cfa:
+        return -1;
+    case DW_OP_reg6:
+        return 6;
+    case DW_OP_reg7:
+        return 7;
+    default:
+        return -2;
     }
 }
 
@@ -135,7 +152,8 @@ const place_list *place_variables(reach *r, const lift_func *func)
 const image_variable *place_variable(const image_function *debug, const place *p)
 {
     for (uint32_t i = 0; i < debug->variable_count; i++)
-        if (debug->variables[i].line == p->line && !strcmp(debug->variables[i].name, p->name)) return &debug->variables[i];
+        if (debug->variables[i].line == p->line && !strcmp(debug->variables[i].name, p->name))
+            return &debug->variables[i];
     return NULL;
 }
 

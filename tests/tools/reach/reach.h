@@ -1,15 +1,17 @@
 /* reach: which (object, field, read or write) each thread of a program touches, as the IR shows it.
  *
- * A measuring device for the lifter, not the pointer analysis: it answers whether the IR of a -O0 build carries the same
- * facts as that of a -O2 build. So it leans on the IR alone, and on nothing that would make up for a weak one: values in
- * registers and promoted slots are followed exactly, memory is one cell per place whatever the order of stores, and
- * every call chain is a context of its own (what the optimiser inlines is apart as well).
+ * A measuring device for the lifter, not the pointer analysis: it answers whether the IR of a -O0 build carries the
+ * same facts as that of a -O2 build. So it leans on the IR alone, and on nothing that would make up for a weak one:
+ * values in registers and promoted slots are followed exactly, memory is one cell per place whatever the order of
+ * stores, and every call chain is a context of its own (what the optimiser inlines is apart as well).
  *
  *   number.c   numbers and linear forms: what an address expression adds to a pointer
  *   object.c   roots, abstract pointers, objects and their memory
  *   place.c    where optimised code keeps its variables
  *   model.c    the library functions that matter, as a table
- *   walk.c     the interprocedural walk: contexts, evaluation, calls, threads
+ *   value.c    the values of one context
+ *   call.c     contexts, calls, threads
+ *   walk.c     the walk over all of them, to a fixpoint
  *   field.c    from bytes of an object to the fields of its type
  *   main.c     the report
  *
@@ -19,7 +21,7 @@
 
 #include "static/lift/lift.h"
 
-/* --- number.c --------------------------------------------------------------------------------------------------------- */
+/* --- number.c ---------------------------------------------------------------------------------------------------- */
 
 enum { MOST_STRIDES = 4, MOST_OFFSETS = 4 };
 
@@ -47,9 +49,9 @@ static const number ANY_NUMBER = {.count = 1, .by = {1, {1}}};
 
 uint64_t number_gcd(uint64_t a, uint64_t b);
 uint64_t number_apart(int64_t a, int64_t b);
-bool number_join(number *into, const number *from); /* true: has changed */
+bool number_join(number *into, const number *from);                  /* true: has changed */
 number number_sum(const number *a, const number *b, int64_t factor); /* a + factor * b */
-bool number_is(const number *n, int64_t *value);    /* true: it is this one */
+bool number_is(const number *n, int64_t *value);                     /* true: it is this one */
 
 enum { LINEAR_TERMS = 6 };
 
@@ -66,18 +68,18 @@ linear *linear_forms(const ir_func *ir);
 /* a + scale * b + constant */
 bool linear_add(linear *a, const linear *b, int64_t scale, int64_t constant); /* false: too many terms */
 
-/* --- object.c --------------------------------------------------------------------------------------------------------- */
+/* --- object.c ---------------------------------------------------------------------------------------------------- */
 
 typedef enum {
-    ROOT_MODULE,  /* offset is a module address */
-    ROOT_THREAD,  /* the thread pointer */
-    ROOT_FRAME,   /* the stack pointer at entry of a context */
-    ROOT_ALIGNED, /* its realigned stack pointer */
-    ROOT_HEAP,    /* what a call at `site` in a context allocates */
-    ROOT_EXTERN,  /* a symbol of another module */
-    ROOT_RESULT,  /* what the library function `name` returns */
+    ROOT_MODULE,   /* offset is a module address */
+    ROOT_THREAD,   /* the thread pointer */
+    ROOT_FRAME,    /* the stack pointer at entry of a context */
+    ROOT_ALIGNED,  /* its realigned stack pointer */
+    ROOT_HEAP,     /* what a call at `site` in a context allocates */
+    ROOT_EXTERN,   /* a symbol of another module */
+    ROOT_RESULT,   /* what the library function `name` returns */
     ROOT_ARGUMENT, /* variable `site` on entry of a thread */
-    ROOT_DEREF    /* what was loaded from `parent` at `offset` and nobody here has stored */
+    ROOT_DEREF     /* what was loaded from `parent` at `offset` and nobody here has stored */
 } root_kind;
 
 typedef struct {
@@ -107,14 +109,14 @@ typedef struct {
 } cell;
 
 typedef struct {
-    uint32_t root;  /* what kind of thing it is */
-    int64_t start;  /* where it begins, relative to the root */
-    uint64_t size;  /* 0: unknown */
+    uint32_t root; /* what kind of thing it is */
+    int64_t start; /* where it begins, relative to the root */
+    uint64_t size; /* 0: unknown */
     const char *name;
     const image_type *type; /* or NULL */
-    bool constant;  /* nobody writes it: its reads are not reported */
-    bool shared;    /* another thread may have its address */
-    bool opaque;    /* memory of other modules: loads give ROOT_DEREF */
+    bool constant;          /* nobody writes it: its reads are not reported */
+    bool shared;            /* another thread may have its address */
+    bool opaque;            /* memory of other modules: loads give ROOT_DEREF */
     VEC(cell) cells;
 } object;
 
@@ -131,7 +133,7 @@ bool object_store(reach *r, pointer p, const pointers *values);
 void object_load(reach *r, pointer p, pointers *values);
 bool object_copy(reach *r, pointer to, pointer from); /* memcpy: all cells of one object become cells of the other */
 
-/* --- place.c ---------------------------------------------------------------------------------------------------------- */
+/* --- place.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *name;
@@ -147,27 +149,30 @@ const place_list *place_variables(reach *r, const lift_func *func);
 const image_variable *place_variable(const image_function *debug, const place *p);
 void place_close(reach *r);
 
-/* --- model.c ---------------------------------------------------------------------------------------------------------- */
+/* --- model.c ----------------------------------------------------------------------------------------------------- */
 
 enum { /* what a library function returns */
-    RESULT_NUMBER, RESULT_FRESH, RESULT_FIRST, RESULT_INTO_FIRST, /* a fresh object; its first argument; a place in that */
-    RESULT_UNKNOWN
+       RESULT_NUMBER,
+       RESULT_FRESH,
+       RESULT_FIRST,
+       RESULT_INTO_FIRST, /* a fresh object; its first argument; a place in that */
+       RESULT_UNKNOWN
 };
 
 /* Arguments are counted from 1; 0: none. */
 typedef struct {
     const char *name;
-    uint8_t args;   /* integer arguments it takes */
-    uint8_t result; /* RESULT_* */
+    uint8_t args;                  /* integer arguments it takes */
+    uint8_t result;                /* RESULT_* */
     uint8_t written, read, length; /* bytes that it accesses as the program's own code would */
-    uint8_t starts, argument; /* it starts a thread with this function and this argument */
-    uint8_t calls, passes;    /* it calls this function, with pointers into that argument */
-    uint8_t keeps;            /* the fresh object has the content of this one */
+    uint8_t starts, argument;      /* it starts a thread with this function and this argument */
+    uint8_t calls, passes;         /* it calls this function, with pointers into that argument */
+    uint8_t keeps;                 /* the fresh object has the content of this one */
 } model;
 
 const model *model_of(const char *name); /* never NULL: a model of the unknown */
 
-/* --- walk.c ----------------------------------------------------------------------------------------------------------- */
+/* --- walk.c ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
     pointers to;
@@ -178,16 +183,16 @@ enum { PARAMS = IR_VECTOR + 64 }; /* registers and lanes of xmm0 to xmm7 */
 
 typedef struct {
     const lift_func *func;
-    uint32_t parent;    /* context, 0: the entry of a thread */
-    ir_value call;      /* of the parent */
-    uint32_t thread;    /* index in reach->threads */
+    uint32_t parent; /* context, 0: the entry of a thread */
+    ir_value call;   /* of the parent */
+    uint32_t thread; /* index in reach->threads */
     uint32_t depth;
     bool has_caller_rsp;
     int32_t caller_rsp; /* its entry stack pointer relative to the parent's */
     const linear *forms;
     state *values;
-    state *params;      /* PARAMS of them */
-    state results[4];   /* rax, rdx, xmm0, xmm1 */
+    state *params;    /* PARAMS of them */
+    state results[4]; /* rax, rdx, xmm0, xmm1 */
 } context;
 
 typedef struct {
@@ -222,9 +227,9 @@ struct reach {
     VEC(context) contexts; /* [0] unused */
     VEC(thread) threads;   /* [0] is main */
     VEC(slot) slots;
-    VEC(touch) touches;    /* filled by the last round */
-    linear **forms;        /* per function */
-    place_list *places;    /* per function */
+    VEC(touch) touches; /* filled by the last round */
+    linear **forms;     /* per function */
+    place_list *places; /* per function */
     bool *places_read;
     struct Dwarf *debug;
     int debug_file;
@@ -235,13 +240,30 @@ struct reach {
 
 /* Walks from main to a fixpoint. False: the program has no main. */
 bool reach_walk(reach *r);
-/* The pointers of an address expression in a context. */
-void reach_address(const reach *r, const context *c, const ir_insn *access, pointers *out);
 void reach_free(reach *r);
 
-/* --- field.c ---------------------------------------------------------------------------------------------------------- */
+/* --- value.c ----------------------------------------------------------------------------------------------------- */
 
-/* Gives heap objects the types that the memory, parameters, results and variables which hold their addresses declare. */
+ir_value walk_argument(const ir_func *ir, const ir_insn *insn, uint32_t k); /* 0: none */
+void state_join(reach *r, state *into, const state *from);
+void state_add_root(reach *r, state *into, root at, int64_t offset);
+void state_add_number(reach *r, state *into, number n);
+/* The pointers of an address expression in a context. */
+void reach_address(const context *c, const ir_insn *access, pointers *out);
+void walk_value(reach *r, uint32_t context, ir_value v);
+
+/* --- call.c ------------------------------------------------------------------------------------------------------ */
+
+uint32_t walk_open(reach *r, const lift_func *func, uint32_t parent, ir_value call, uint32_t thread);
+bool walk_call(reach *r, uint32_t context, ir_value call); /* false: nothing is known to be called */
+void walk_result(reach *r, uint32_t context, const ir_insn *insn, state *into);
+/* Notes addresses of the context's own frame that are passed on or stored. */
+void walk_escapes(reach *r, uint32_t context, const pointers *set);
+
+/* --- field.c ----------------------------------------------------------------------------------------------------- */
+
+/* Gives heap objects the types that the memory, parameters, results and variables which hold their addresses declare.
+ */
 void field_infer_types(reach *r);
 
 /* The place of a cell in an object of this type: all elements of an array are one. Leaves in *stride what no array

@@ -50,7 +50,8 @@ static inline builder builder_new(uint16_t type)
 static inline uint32_t builder_section(builder *b, const char *name, uint32_t type, uint64_t flags, uint64_t addr,
                                        const void *bytes, uint64_t size)
 {
-    builder_part part = {.h = {.sh_type = type, .sh_flags = flags, .sh_addr = addr, .sh_size = size, .sh_addralign = 8}};
+    builder_part part = {
+        .h = {.sh_type = type, .sh_flags = flags, .sh_addr = addr, .sh_size = size, .sh_addralign = 8}};
     strncpy(part.name, name, sizeof part.name - 1);
     if (type != SHT_NOBITS) {
         part.bytes = base_alloc_zero(1, size);
@@ -62,7 +63,8 @@ static inline uint32_t builder_section(builder *b, const char *name, uint32_t ty
 
 static inline void builder_segment(builder *b, uint32_t type, uint32_t flags, uint64_t addr, uint64_t size)
 {
-    vec_push(&b->segments, (Elf64_Phdr){.p_type = type, .p_flags = flags, .p_vaddr = addr, .p_memsz = size, .p_align = 8});
+    vec_push(&b->segments,
+             (Elf64_Phdr){.p_type = type, .p_flags = flags, .p_vaddr = addr, .p_memsz = size, .p_align = 8});
 }
 
 static inline uint32_t builder_string(builder *b, const char *text)
@@ -77,14 +79,17 @@ static inline uint32_t builder_string(builder *b, const char *text)
 static inline uint32_t builder_symbol(builder *b, const char *name, uint64_t value, uint64_t size, unsigned type,
                                       unsigned bind, uint16_t section)
 {
-    vec_push(&b->symbols, (Elf64_Sym){.st_name = builder_string(b, name), .st_value = value, .st_size = size,
-                                      .st_info = ELF64_ST_INFO(bind, type), .st_shndx = section});
+    vec_push(&b->symbols, (Elf64_Sym){.st_name = builder_string(b, name),
+                                      .st_value = value,
+                                      .st_size = size,
+                                      .st_info = ELF64_ST_INFO(bind, type),
+                                      .st_shndx = section});
     return b->symbols.len - 1;
 }
 
 /* Relocations of section `target` (0: of the whole module). */
-static inline uint32_t builder_relas(builder *b, const char *name, uint32_t target, uint64_t addr, const Elf64_Rela *relas,
-                                     size_t count)
+static inline uint32_t builder_relas(builder *b, const char *name, uint32_t target, uint64_t addr,
+                                     const Elf64_Rela *relas, size_t count)
 {
     uint64_t flags = b->type == ET_REL ? SHF_INFO_LINK : SHF_ALLOC;
     uint32_t s = builder_section(b, name, SHT_RELA, flags, addr, relas, count * sizeof *relas);
@@ -143,9 +148,13 @@ static inline void builder_finish(builder *b)
         }
         if (b->type == ET_REL || !(p->h.sh_flags & SHF_ALLOC)) continue;
         uint32_t flags = PF_R | (p->h.sh_flags & SHF_WRITE ? PF_W : 0) | (p->h.sh_flags & SHF_EXECINSTR ? PF_X : 0);
-        vec_push(&segments, (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = flags, .p_offset = p->h.sh_offset,
-                                         .p_vaddr = p->h.sh_addr, .p_filesz = filled ? p->h.sh_size : 0,
-                                         .p_memsz = p->h.sh_size, .p_align = 1});
+        vec_push(&segments, (Elf64_Phdr){.p_type = PT_LOAD,
+                                         .p_flags = flags,
+                                         .p_offset = p->h.sh_offset,
+                                         .p_vaddr = p->h.sh_addr,
+                                         .p_filesz = filled ? p->h.sh_size : 0,
+                                         .p_memsz = p->h.sh_size,
+                                         .p_align = 1});
     }
     for (uint32_t i = 0; i < b->segments.len; i++) { /* a special segment has the bytes of the section it begins with */
         Elf64_Phdr s = b->segments.data[i];
@@ -160,9 +169,15 @@ static inline void builder_finish(builder *b)
     for (uint32_t i = 0; i < b->sections.len && !b->no_sections; i++)
         builder_write(b, headers + i * sizeof(Elf64_Shdr), &b->sections.data[i].h, sizeof(Elf64_Shdr));
     Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-                    .e_type = b->type, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = b->entry,
-                    .e_phoff = segments.len ? sizeof h : 0, .e_shoff = b->no_sections ? 0 : headers,
-                    .e_ehsize = sizeof h, .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = (uint16_t)segments.len,
+                    .e_type = b->type,
+                    .e_machine = EM_X86_64,
+                    .e_version = EV_CURRENT,
+                    .e_entry = b->entry,
+                    .e_phoff = segments.len ? sizeof h : 0,
+                    .e_shoff = b->no_sections ? 0 : headers,
+                    .e_ehsize = sizeof h,
+                    .e_phentsize = sizeof(Elf64_Phdr),
+                    .e_phnum = (uint16_t)segments.len,
                     .e_shentsize = b->no_sections ? 0 : sizeof(Elf64_Shdr),
                     .e_shnum = b->no_sections ? 0 : (uint16_t)b->sections.len,
                     .e_shstrndx = b->no_sections ? 0 : (uint16_t)names};
@@ -205,6 +220,9 @@ static inline void builder_free(builder *b)
     *b = (builder){0};
 }
 
-#define R(offset, symbol, type, addend) {offset, ELF64_R_INFO((uint64_t)(symbol), type), addend}
+#define R(offset, symbol, type, addend)                                                                                \
+    {                                                                                                                  \
+        offset, ELF64_R_INFO((uint64_t)(symbol), type), addend                                                         \
+    }
 
 #endif

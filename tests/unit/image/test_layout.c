@@ -9,13 +9,15 @@ static const uint8_t CODE[16] = {0xc3};
 static builder program(void)
 {
     builder b = builder_new(ET_DYN);
-    builder_section(&b, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0x4000, "12345678", 8); /* not in order of address */
+    builder_section(&b, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0x4000, "12345678",
+                    8); /* not in order of address */
     builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
     builder_section(&b, ".rodata", SHT_PROGBITS, SHF_ALLOC, 0x2000, "constant", 9);
     builder_section(&b, ".data.rel.ro", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, 0x3000, CODE, sizeof CODE);
     builder_section(&b, ".bss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0x5000, NULL, 64);
     builder_section(&b, ".tdata", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE | SHF_TLS, 0x3010, "abcd", 4);
-    builder_section(&b, ".tbss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE | SHF_TLS, 0x3014, NULL, 0x100); /* over the others */
+    builder_section(&b, ".tbss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE | SHF_TLS, 0x3014, NULL,
+                    0x100); /* over the others */
     builder_section(&b, ".comment", SHT_PROGBITS, 0, 0, "gcc", 4);
     builder_segment(&b, PT_GNU_RELRO, PF_R, 0x3000, 0x20);
     builder_segment(&b, PT_TLS, PF_R, 0x3010, 0x101);
@@ -151,13 +153,14 @@ static void a_writable_segment_makes_its_sections_writable(void)
     builder_free(&b);
 }
 
-/* --- symbols -------------------------------------------------------------------------------------------------------- */
+/* --- symbols ----------------------------------------------------------------------------------------------------- */
 
 static void symbols_are_found_by_start_and_by_range(void)
 {
     builder b = builder_new(ET_DYN);
     uint8_t code[0x100] = {0};
-    uint16_t text = (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, code, sizeof code);
+    uint16_t text =
+        (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, code, sizeof code);
     builder_symbol(&b, "file.c", 0, 0, STT_FILE, STB_LOCAL, SHN_ABS);
     builder_symbol(&b, "label", 0x1010, 0, STT_NOTYPE, STB_LOCAL, text);
     builder_symbol(&b, "table", 0x1010, 4, STT_OBJECT, STB_LOCAL, text);
@@ -198,11 +201,16 @@ static void symbols_are_found_by_start_and_by_range(void)
 static void a_symbol_of_both_tables_is_there_once_and_exported(void)
 {
     builder b = builder_new(ET_DYN);
-    uint16_t text = (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
+    uint16_t text =
+        (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
     builder_symbol(&b, "f", 0x1000, 4, STT_FUNC, STB_GLOBAL, text);
     builder_symbol(&b, "hidden", 0x1004, 4, STT_FUNC, STB_LOCAL, text);
-    Elf64_Sym dynamic[2] = {{0}, {.st_name = 1, .st_value = 0x1000, .st_size = 4, .st_shndx = text,
-                                  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)}};
+    Elf64_Sym dynamic[2] = {{0},
+                            {.st_name = 1,
+                             .st_value = 0x1000,
+                             .st_size = 4,
+                             .st_shndx = text,
+                             .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)}};
     uint32_t strings = builder_section(&b, ".dynstr", SHT_STRTAB, SHF_ALLOC, 0x2000, "\0f", 3);
     uint32_t table = builder_section(&b, ".dynsym", SHT_DYNSYM, SHF_ALLOC, 0x3000, dynamic, sizeof dynamic);
     b.sections.data[table].h.sh_link = strings;
@@ -217,7 +225,8 @@ static void a_symbol_of_both_tables_is_there_once_and_exported(void)
 static void names_beyond_the_string_table_are_no_names(void)
 {
     builder b = builder_new(ET_DYN);
-    uint16_t text = (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
+    uint16_t text =
+        (uint16_t)builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
     uint32_t f = builder_symbol(&b, "f", 0x1000, 4, STT_FUNC, STB_GLOBAL, text);
     builder_symbol(&b, "unterminated", 0x1004, 4, STT_FUNC, STB_GLOBAL, text);
     b.symbols.data[f].st_name = 0x7fffffff;

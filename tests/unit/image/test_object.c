@@ -114,8 +114,9 @@ static void tls_symbols_lie_in_one_block(void)
 static void absolute_words_are_relocated_and_recorded(void)
 {
     object o = object_new();
-    const Elf64_Rela relas[] = {R(0, o.global, R_X86_64_64, 4), R(8, o.there, R_X86_64_64, 2), R(16, o.section, R_X86_64_32, 0x20),
-                                R(20, o.local, R_X86_64_32S, 0), R(24, o.ifunc, R_X86_64_64, 0)};
+    const Elf64_Rela relas[] = {R(0, o.global, R_X86_64_64, 4), R(8, o.there, R_X86_64_64, 2),
+                                R(16, o.section, R_X86_64_32, 0x20), R(20, o.local, R_X86_64_32S, 0),
+                                R(24, o.ifunc, R_X86_64_64, 0)};
     builder_relas(&o.b, ".rela.data", o.data, 0, relas, sizeof relas / sizeof *relas);
     image *img = builder_open(&o.b);
     uint64_t data = section_named(img, ".data")->addr, global = address_of(img, "global");
@@ -186,10 +187,10 @@ static void got_relocations_share_a_slot_per_symbol(void)
 static void tls_relocations_of_all_models_are_facts(void)
 {
     object o = object_new();
-    const Elf64_Rela relas[] = {
-        R(0, o.tls, R_X86_64_TPOFF32, 0),        R(8, o.tls_there, R_X86_64_GOTTPOFF, -4), R(16, o.tls, R_X86_64_TLSGD, -4),
-        R(24, 0, R_X86_64_TLSLD, -4),            R(32, o.tls_bss, R_X86_64_DTPOFF32, 0),
-        R(40, o.tls, R_X86_64_GOTPC32_TLSDESC, -4), R(48, o.tls, R_X86_64_TLSDESC_CALL, 0)};
+    const Elf64_Rela relas[] = {R(0, o.tls, R_X86_64_TPOFF32, 0),       R(8, o.tls_there, R_X86_64_GOTTPOFF, -4),
+                                R(16, o.tls, R_X86_64_TLSGD, -4),       R(24, 0, R_X86_64_TLSLD, -4),
+                                R(32, o.tls_bss, R_X86_64_DTPOFF32, 0), R(40, o.tls, R_X86_64_GOTPC32_TLSDESC, -4),
+                                R(48, o.tls, R_X86_64_TLSDESC_CALL, 0)};
     builder_relas(&o.b, ".rela.text", o.text, 0, relas, sizeof relas / sizeof *relas);
     image *img = builder_open(&o.b);
     TEST_ASSERT_EQUAL_UINT32(0, img->unread);
@@ -235,13 +236,12 @@ static void the_got_symbol_is_the_start_of_the_got(void)
 static void damaged_relocations_are_counted_and_the_file_stays_as_it_is(void)
 {
     object o = object_new();
-    const Elf64_Rela relas[] = {
-        R(0x7f, o.global, R_X86_64_64, 0),                 /* over the end of .text */
-        R(UINT64_MAX, o.global, R_X86_64_32, 0),           /* far beyond */
-        R(0, 9999, R_X86_64_64, 0),                        /* no such symbol */
-        R(0, o.global, 250, 0),                            /* no such type */
-        R(8, o.global, R_X86_64_32, 1ll << 40),            /* does not fit */
-        R(16, o.global, R_X86_64_64, 0)};
+    const Elf64_Rela relas[] = {R(0x7f, o.global, R_X86_64_64, 0),       /* over the end of .text */
+                                R(UINT64_MAX, o.global, R_X86_64_32, 0), /* far beyond */
+                                R(0, 9999, R_X86_64_64, 0),              /* no such symbol */
+                                R(0, o.global, 250, 0),                  /* no such type */
+                                R(8, o.global, R_X86_64_32, 1ll << 40),  /* does not fit */
+                                R(16, o.global, R_X86_64_64, 0)};
     builder_relas(&o.b, ".rela.text", o.text, 0, relas, sizeof relas / sizeof *relas);
     builder_relas(&o.b, ".rela.nothing", 777, 0, relas, 1);
     builder_relas(&o.b, ".rela.bss", o.bss, 0, relas, 1);

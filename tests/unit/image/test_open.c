@@ -62,7 +62,9 @@ static void path_refused(const char *path, const char *why)
 static void a_file_that_is_not_elf_is_refused(void)
 {
     builder_refused("#!/bin/sh\necho hello\n", 21, "is not an ELF file");
-    builder_refused("\x7f" "ELF", 4, "truncated");
+    builder_refused("\x7f"
+                    "ELF",
+                    4, "truncated");
     builder_refused("", 0, "is not an ELF file");
 }
 
@@ -190,7 +192,9 @@ static void an_unreadable_file_is_refused(void)
         race_error error = {""};
         if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
         int result = image_open(path, &img, &error);
-        _exit(result == -1 && strncmp(error.text, path, strlen(path)) == 0 && strstr(error.text, "Permission denied") ? 0 : 1);
+        _exit(result == -1 && strncmp(error.text, path, strlen(path)) == 0 && strstr(error.text, "Permission denied")
+                  ? 0
+                  : 1);
     }
     int status;
     TEST_ASSERT_EQUAL_INT(child, waitpid(child, &status, 0));
@@ -240,7 +244,8 @@ static void the_kind_follows_from_the_header_and_the_dynamic_section(void)
 
 static void the_build_id_is_the_note_or_else_a_hash_of_the_contents(void)
 {
-    static const uint8_t note[] = {4, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1, 2, 0, 0, 0};
+    static const uint8_t note[] = {4,   0,   0,   0, 5,    0,    0,    0, 3, 0, 0, 0,
+                                   'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1, 2, 0, 0, 0};
     builder b = builder_new(ET_DYN);
     builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, CODE, sizeof CODE);
     builder_section(&b, ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x2000, note, sizeof note);
@@ -275,7 +280,7 @@ static void a_damaged_note_is_no_build_id(void)
     builder_free(&b);
 }
 
-/* --- archives ------------------------------------------------------------------------------------------------------- */
+/* --- archives ---------------------------------------------------------------------------------------------------- */
 
 typedef VEC(char) text;
 

@@ -24,10 +24,14 @@ static module module_new(uint16_t type)
     return m;
 }
 
-static uint32_t dynamic_symbol(module *m, const char *name, uint64_t value, uint64_t size, unsigned type, uint32_t section)
+static uint32_t dynamic_symbol(module *m, const char *name, uint64_t value, uint64_t size, unsigned type,
+                               uint32_t section)
 {
-    vec_push(&m->symbols, (Elf64_Sym){.st_name = m->strings.len, .st_value = value, .st_size = size,
-                                      .st_info = ELF64_ST_INFO(STB_GLOBAL, type), .st_shndx = (uint16_t)section});
+    vec_push(&m->symbols, (Elf64_Sym){.st_name = m->strings.len,
+                                      .st_value = value,
+                                      .st_size = size,
+                                      .st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+                                      .st_shndx = (uint16_t)section});
     for (;; name++) {
         vec_push(&m->strings, (uint8_t)*name);
         if (!*name) break;
@@ -37,7 +41,8 @@ static uint32_t dynamic_symbol(module *m, const char *name, uint64_t value, uint
 
 static image *module_open(module *m, const Elf64_Rela *relas, size_t count)
 {
-    uint32_t strings = builder_section(&m->b, ".dynstr", SHT_STRTAB, SHF_ALLOC, DYNSTR, m->strings.data, m->strings.len);
+    uint32_t strings =
+        builder_section(&m->b, ".dynstr", SHT_STRTAB, SHF_ALLOC, DYNSTR, m->strings.data, m->strings.len);
     uint32_t symbols = builder_section(&m->b, ".dynsym", SHT_DYNSYM, SHF_ALLOC, DYNSYM, m->symbols.data,
                                        m->symbols.len * sizeof(Elf64_Sym));
     m->b.sections.data[symbols].h.sh_link = strings;
@@ -75,18 +80,26 @@ static void each_type_of_relocation_is_a_fact_about_its_word(void)
     uint32_t tls = dynamic_symbol(&m, "tls", 0x20, 4, STT_TLS, m.text);
     uint32_t errno_ = dynamic_symbol(&m, "errno", 0, 0, STT_TLS, SHN_UNDEF);
     const Elf64_Rela relas[] = {
-        R(DATA + 0x00, 0, R_X86_64_RELATIVE, TEXT + 4),     R(DATA + 0x08, here, R_X86_64_64, 3),
-        R(DATA + 0x10, there, R_X86_64_64, 5),              R(DATA + 0x18, there, R_X86_64_GLOB_DAT, 0),
-        R(DATA + 0x20, here, R_X86_64_JUMP_SLOT, 0),        R(DATA + 0x28, resolver, R_X86_64_GLOB_DAT, 0),
-        R(DATA + 0x30, 0, R_X86_64_IRELATIVE, TEXT + 16),   R(DATA + 0x100, copied, R_X86_64_COPY, 0),
-        R(DATA + 0x38, tls, R_X86_64_TPOFF64, 4),           R(DATA + 0x40, errno_, R_X86_64_TPOFF64, 0),
-        R(DATA + 0x48, 0, R_X86_64_TPOFF64, 0x30),          R(DATA + 0x50, tls, R_X86_64_DTPMOD64, 0),
-        R(DATA + 0x58, tls, R_X86_64_DTPOFF64, 0),          R(DATA + 0x60, tls, R_X86_64_TLSDESC, 8),
-        R(DATA + 0x70, there, R_X86_64_32, 0),              R(DATA + 0x78, 0, R_X86_64_NONE, 0),
-        R(0x900000, 0, R_X86_64_RELATIVE, TEXT),            /* nowhere */
-        R(DATA + 0x80, here, 200, 0),                       /* unknown type */
-        R(DATA + 0x88, 99, R_X86_64_64, 0),                 /* no such symbol */
-        R(DATA + 0x1fc, 0, R_X86_64_RELATIVE, TEXT),        /* over the end of the section */
+        R(DATA + 0x00, 0, R_X86_64_RELATIVE, TEXT + 4),
+        R(DATA + 0x08, here, R_X86_64_64, 3),
+        R(DATA + 0x10, there, R_X86_64_64, 5),
+        R(DATA + 0x18, there, R_X86_64_GLOB_DAT, 0),
+        R(DATA + 0x20, here, R_X86_64_JUMP_SLOT, 0),
+        R(DATA + 0x28, resolver, R_X86_64_GLOB_DAT, 0),
+        R(DATA + 0x30, 0, R_X86_64_IRELATIVE, TEXT + 16),
+        R(DATA + 0x100, copied, R_X86_64_COPY, 0),
+        R(DATA + 0x38, tls, R_X86_64_TPOFF64, 4),
+        R(DATA + 0x40, errno_, R_X86_64_TPOFF64, 0),
+        R(DATA + 0x48, 0, R_X86_64_TPOFF64, 0x30),
+        R(DATA + 0x50, tls, R_X86_64_DTPMOD64, 0),
+        R(DATA + 0x58, tls, R_X86_64_DTPOFF64, 0),
+        R(DATA + 0x60, tls, R_X86_64_TLSDESC, 8),
+        R(DATA + 0x70, there, R_X86_64_32, 0),
+        R(DATA + 0x78, 0, R_X86_64_NONE, 0),
+        R(0x900000, 0, R_X86_64_RELATIVE, TEXT),     /* nowhere */
+        R(DATA + 0x80, here, 200, 0),                /* unknown type */
+        R(DATA + 0x88, 99, R_X86_64_64, 0),          /* no such symbol */
+        R(DATA + 0x1fc, 0, R_X86_64_RELATIVE, TEXT), /* over the end of the section */
     };
     image *img = module_open(&m, relas, sizeof relas / sizeof *relas);
     TEST_ASSERT_EQUAL_HEX64(TEXT + 4, fact(img, DATA, IMAGE_REL_ADDR)->target);
@@ -186,10 +199,17 @@ static void functions_that_the_loader_calls_are_listed(void)
     module m = module_new(ET_DYN);
     const uint64_t zeros[2] = {0};
     builder_section(&m.b, ".init_array", SHT_INIT_ARRAY, SHF_ALLOC | SHF_WRITE, DATA, zeros, sizeof zeros);
-    const Elf64_Dyn dynamic[] = {{DT_INIT, {TEXT}},          {DT_FINI, {TEXT + 1}},           {DT_INIT_ARRAY, {DATA}},
-                                 {DT_INIT_ARRAYSZ, {16}},    {DT_FINI_ARRAY, {0x888}},        {DT_FINI_ARRAYSZ, {1ull << 50}},
-                                 {DT_NEEDED, {1}},           {DT_NEEDED, {0x4444}},           {DT_STRTAB, {DYNSTR}},
-                                 {DT_STRSZ, {9}},            {DT_NULL, {0}}};
+    const Elf64_Dyn dynamic[] = {{DT_INIT, {TEXT}},
+                                 {DT_FINI, {TEXT + 1}},
+                                 {DT_INIT_ARRAY, {DATA}},
+                                 {DT_INIT_ARRAYSZ, {16}},
+                                 {DT_FINI_ARRAY, {0x888}},
+                                 {DT_FINI_ARRAYSZ, {1ull << 50}},
+                                 {DT_NEEDED, {1}},
+                                 {DT_NEEDED, {0x4444}},
+                                 {DT_STRTAB, {DYNSTR}},
+                                 {DT_STRSZ, {9}},
+                                 {DT_NULL, {0}}};
     builder_section(&m.b, ".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, 0x5000, dynamic, sizeof dynamic);
     builder_segment(&m.b, PT_DYNAMIC, PF_R, 0x5000, sizeof dynamic);
     dynamic_symbol(&m, "libx.so", 0, 0, STT_FUNC, SHN_UNDEF);
@@ -203,7 +223,7 @@ static void functions_that_the_loader_calls_are_listed(void)
     module_close(&m, img);
 }
 
-/* --- PLT stubs -------------------------------------------------------------------------------------------------------- */
+/* --- PLT stubs --------------------------------------------------------------------------------------------------- */
 
 /* Puts the distance from the end of the operand to `to` into the four bytes at `at` of code that lies at `base`. */
 static void aim(uint8_t *code, size_t at, uint64_t base, uint64_t to)
@@ -242,8 +262,9 @@ static void stubs_of_every_form_are_named(void)
         builder_section(&m.b, ".got.plt", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, DATA, got, sizeof got);
         uint32_t there = dynamic_symbol(&m, "pthread_create", 0, 0, STT_FUNC, SHN_UNDEF);
         const Elf64_Rela relas[] = {R(DATA + 0x18, there, R_X86_64_JUMP_SLOT, 0)};
-        const Elf64_Dyn dynamic[] = {{DT_JMPREL, {RELA}},   {DT_PLTRELSZ, {sizeof relas}}, {DT_SYMTAB, {DYNSYM}},
-                                     {DT_STRTAB, {DYNSTR}}, {DT_STRSZ, {16}},              {DT_NULL, {0}}};
+        const Elf64_Dyn dynamic[] = {{DT_JMPREL, {RELA}},   {DT_PLTRELSZ, {sizeof relas}},
+                                     {DT_SYMTAB, {DYNSYM}}, {DT_STRTAB, {DYNSTR}},
+                                     {DT_STRSZ, {16}},      {DT_NULL, {0}}};
         builder_section(&m.b, ".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, 0x5000, dynamic, sizeof dynamic);
         builder_segment(&m.b, PT_DYNAMIC, PF_R, 0x5000, sizeof dynamic);
         image *img = module_open(&m, relas, 1);
@@ -323,9 +344,9 @@ static void sizes_that_the_dynamic_segment_makes_up_are_passed_over(void)
     dynamic_symbol(&m, "here", TEXT + 8, 4, STT_FUNC, m.text);
     const uint32_t hash[] = {1, 0x7fffffff, 0, 0};
     builder_section(&m.b, "", SHT_HASH, SHF_ALLOC, 0x6000, hash, sizeof hash);
-    const Elf64_Dyn dynamic[] = {{DT_RELA, {RELA}},      {DT_RELASZ, {UINT64_MAX}}, {DT_SYMTAB, {DYNSYM}},
-                                 {DT_STRTAB, {DYNSTR}},  {DT_STRSZ, {1ull << 40}},  {DT_HASH, {0x6000}},
-                                 {DT_RELR, {UINT64_MAX}}, {DT_RELRSZ, {16}},        {DT_NULL, {0}}};
+    const Elf64_Dyn dynamic[] = {{DT_RELA, {RELA}},       {DT_RELASZ, {UINT64_MAX}}, {DT_SYMTAB, {DYNSYM}},
+                                 {DT_STRTAB, {DYNSTR}},   {DT_STRSZ, {1ull << 40}},  {DT_HASH, {0x6000}},
+                                 {DT_RELR, {UINT64_MAX}}, {DT_RELRSZ, {16}},         {DT_NULL, {0}}};
     builder_section(&m.b, "", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, 0x5000, dynamic, sizeof dynamic);
     builder_segment(&m.b, PT_DYNAMIC, PF_R, 0x5000, sizeof dynamic);
     image *img = module_open(&m, NULL, 0);

@@ -79,6 +79,20 @@ static void test_a_sound_plan_is_accepted(void)
     TEST_ASSERT_NULL(plan_object_covering(&p, 0xfff));
 }
 
+static void test_an_instruction_inside_another_does_not_hide_it(void)
+{
+    plan p;
+    good.sites[1].addr = 0x1001; /* 15 bytes */
+    good.sites[2].addr = 0x1002;
+    good.sites[2].length = 2;
+    seal(&good);
+    TEST_ASSERT_EQUAL(PLAN_OK, plan_read(&good, sizeof good, &p));
+    TEST_ASSERT_EQUAL_PTR(&good.sites[2], plan_site_covering(&p, 0x1003));
+    TEST_ASSERT_EQUAL_PTR(&good.sites[1], plan_site_covering(&p, 0x1004));
+    TEST_ASSERT_EQUAL_PTR(&good.sites[1], plan_site_covering(&p, 0x100f));
+    TEST_ASSERT_NULL(plan_site_covering(&p, 0x1010));
+}
+
 /* Each line changes one thing of the sound plan. */
 #define REFUSED(expected, change)                                                                                      \
     do {                                                                                                               \
@@ -235,6 +249,7 @@ int main(void)
 {
     UNITY_BEGIN();
     RUN_TEST(test_a_sound_plan_is_accepted);
+    RUN_TEST(test_an_instruction_inside_another_does_not_hide_it);
     RUN_TEST(test_a_wrong_header_is_refused);
     RUN_TEST(test_a_wrong_table_is_refused);
     RUN_TEST(test_a_wrong_site_is_refused);
