@@ -568,9 +568,13 @@ static uint64_t skip_dead(const flow_region *r, uint64_t addr, uint64_t to)
     return addr < to ? (addr | 15) + 1 : to;
 }
 
-/* Starts in code that no frame description and no function explains; if `pointers`, only where something points. */
-static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t to, bool pointers)
+typedef enum { AT_LIKELY_POINTERS, AT_POINTERS, AT_GAPS } search_kind;
+
+/* Starts in code that no frame description and no function explains: where something points, first only where it looks
+ * like a function (the entries of tables that are not known yet are pointers too), then anywhere; last, without pointers. */
+static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t to, search_kind kind)
 {
+    bool pointers = kind != AT_GAPS;
     bool padded = from == r->addr; /* padding, or nothing, lies before */
     for (uint64_t at = from; at < to;) {
         uint32_t skip = flow_padding(r->bytes + (at - r->addr), to - at);
@@ -585,7 +589,8 @@ static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t 
             at = next > at ? next : at + 1;
             continue;
         }
-        bool likely = pointers || (padded && at % 16 == 0) || is_prologue(r, at);
+        bool aligned = at % 16 == 0 && (padded || at == r->addr || flow_padding_before(r, at));
+        bool likely = kind == AT_POINTERS || aligned || is_prologue(r, at);
         padded = false;
         if (likely && !flow_bit(f->space->parts, place) && is_plausible(f, at, &end) && end > at) {
             add_start(f, at, pointers ? FOUND_POINTER : FOUND_GAP);
@@ -596,7 +601,7 @@ static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t 
     }
 }
 
-static bool search(finder *f, bool pointers)
+static bool search(finder *f, search_kind kind)
 {
     pieces known = {0};
     explained(f, &known);
@@ -610,7 +615,7 @@ static bool search(finder *f, bool pointers)
             for (; k < known.len && known.data[k].start <= done; k++)
                 if (known.data[k].end > done) done = known.data[k].end;
             uint64_t stop = k < known.len && known.data[k].start < end ? known.data[k].start : end;
-            if (done < stop) search_gap(f, r, done, stop, pointers);
+            if (done < stop) search_gap(f, r, done, stop, kind);
             if (done < stop) done = stop;
         }
     }
@@ -667,8 +672,8 @@ void discover(flow_space *space, int jobs, flow_found *found)
     drop_parts(&f);
     settle(&f);
     note_pointers(&f);
-    bool more = search(&f, true);
-    if (search(&f, false) || more) {
+    for (search_kind kind = AT_LIKELY_POINTERS; kind <= AT_GAPS; kind++) {
+        if (!search(&f, kind)) continue;
         build_tables(&f);
         settle(&f);
         note_pointers(&f);

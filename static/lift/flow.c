@@ -59,6 +59,7 @@ struct flow_scratch {
     VEC(uint16_t) marks;  /* of each */
     VEC(leader) work;     /* to visit */
     int32_t depth;        /* at the instruction being decoded, in code without frame description */
+    bool released;        /* ... and the frame has been given up in this run */
     VEC(insn_addr) pads;  /* calls with landing pads */
     VEC(raw_leave) leaves;
     VEC(uint64_t) refs;
@@ -202,14 +203,6 @@ static void leave(flow_scratch *s, uint32_t insn, flow_leave_kind kind, uint64_t
     vec_push(&s->leaves, (raw_leave){.target = target, .insn = insn, .kind = (uint8_t)kind});
 }
 
-/* Code may begin at addr: it does not lie behind the end of another piece of code, as far as the bytes before it tell. */
-static bool follows_a_gap(const flow_region *r, uint64_t addr)
-{
-    if (addr == r->addr) return true;
-    uint8_t before = r->bytes[addr - r->addr - 1];
-    return before == 0x90 || before == 0xcc || before == 0x00 || before == 0xc3;
-}
-
 /* What an instruction does to the depth of the stack: enough of it to tell a tail call from a jump to a cold part. */
 static void track_depth(flow_scratch *s, const lift_insn *insn, const uint8_t *bytes)
 {
@@ -223,11 +216,11 @@ static void track_depth(flow_scratch *s, const lift_insn *insn, const uint8_t *b
         memcpy(&imm, b + 2, sizeof imm);
     switch (insn->mnemonic) {
     case ZYDIS_MNEMONIC_PUSH: s->depth += 8; break;
-    case ZYDIS_MNEMONIC_POP: s->depth -= 8; break;
-    case ZYDIS_MNEMONIC_LEAVE: s->depth = 0; break;
+    case ZYDIS_MNEMONIC_POP: s->depth -= 8; s->released = true; break;
+    case ZYDIS_MNEMONIC_LEAVE: s->depth = 0; s->released = true; break;
     case ZYDIS_MNEMONIC_ENTER: s->depth = DEPTH_UNKNOWN; break;
     case ZYDIS_MNEMONIC_SUB: s->depth += rsp ? imm : 0; break;
-    case ZYDIS_MNEMONIC_ADD: s->depth -= rsp ? imm : 0; break;
+    case ZYDIS_MNEMONIC_ADD: s->depth -= rsp ? imm : 0; s->released |= rsp; break;
     case ZYDIS_MNEMONIC_AND:
         if (rsp) s->depth = DEPTH_UNKNOWN;
         break;
@@ -245,11 +238,13 @@ static bool jump_leaves(flow_scratch *s, uint64_t from, uint64_t target, bool co
     if (!r) return image_plt_at(space->img, target); /* an undefined symbol of a relocatable object */
     uint64_t place = r->first + (target - r->addr);
     if (flow_bit(space->starts, place)) return true;
-    if (flow_bit(space->parts, place) || target - s->entry < s->limit - s->entry) return false;
+    bool inside = target - s->entry < s->limit - s->entry;
+    if (flow_bit(space->parts, place) || (inside && s->has_fde)) return false;
     if (image_plt_at(space->img, target)) return true;
     if (image_fde_at(space->img, target)) return false;
     if (fde_at(s, from)) return true; /* into assembler code that has no frame description: a function of its own */
-    return !conditional && s->depth == 0 && target % 16 == 0 && follows_a_gap(r, target);
+    /* Nobody says where functions begin: a jump with the frame given up, to where a compiler would put one. */
+    return !conditional && s->depth == 0 && (!inside || s->released) && target % 16 == 0 && flow_padding_before(r, target);
 }
 
 /* A jump inside the function, which may yet go into another frame description: this one's cold part, or code that two
@@ -474,6 +469,7 @@ static void traverse(flow_scratch *s)
         leader next = s->work.data[--s->work.len];
         uint32_t known = map_get(s, next.addr);
         s->depth = next.depth;
+        s->released = false;
         if (known)
             s->marks.data[known - 1] |= MARK_LEADER;
         else

@@ -82,6 +82,8 @@ const flow_region *flow_region_at(const flow_space *space, uint64_t addr); /* or
 int64_t flow_place(const flow_space *space, uint64_t addr);
 /* Number of the byte at addr among code and data, or FLOW_NOWHERE. */
 int64_t flow_data_place(const flow_space *space, uint64_t addr);
+/* A nop, int3, zero or return lies right before addr, as far as its last byte tells, or nothing does. */
+bool flow_padding_before(const flow_region *region, uint64_t addr);
 /* First address >= addr in its region that has a bit set; the region's end when there is none. */
 uint64_t flow_next_bit(const flow_space *space, const uint64_t *bits, uint64_t addr);
 

@@ -104,3 +104,10 @@ uint64_t flow_next_bit(const flow_space *space, const uint64_t *bits, uint64_t a
         if (++w * 64 >= end) return r->addr + r->size;
     }
 }
+
+bool flow_padding_before(const flow_region *r, uint64_t addr)
+{
+    if (addr == r->addr) return true;
+    uint8_t before = r->bytes[addr - r->addr - 1];
+    return before == 0x90 || before == 0xcc || before == 0x00 || before == 0xc3;
+}
