@@ -47,8 +47,8 @@ typedef uint32_t ft_site;
  *   |  read site   |  write site   |  read epoch   |  write epoch  |
  *   +--------------+---------------+---------------+---------------+
  *
- * The same-epoch path: an aligned read (write) of 4 bytes has nothing to do when the read (write) epoch of its cell is
- * the thread's epoch; one of 8 bytes when this holds for both cells.
+ * The same-epoch path: an aligned write of 4 bytes has nothing to do when the write epoch of its cell is the thread's
+ * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells.
  *
  * Directory: cell of address a = region + ((a mod 2^26) / 4) * 16, where region = core->regions[(a / 2^26) mod 2^21],
  * NULL as long as nothing in it was checked. */

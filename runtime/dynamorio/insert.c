@@ -7,7 +7,9 @@
  *     core  -> b;  cmp [b + concurrent], 0;  je done          one thread: nothing to check
  *     region of a -> b;  test b, b;  jz slow
  *     test  a, size - 1;  jnz slow                            not aligned
- *     cell of a -> b;  epoch -> c;  cmp [b + field], c;  jne slow ...;  jmp done
+ *     cell of a -> b;  epoch -> c
+ *     for each cell: a read: cmp [b + read], c;  je next;  both: cmp [b + write], c;  jne slow;  next:
+ *     jmp done
  *   slow:  clean call (address, site, size)
  *   done:
  *
@@ -144,7 +146,7 @@ static void put_fast_path(const place *p, reg_id_t a, reg_id_t b, reg_id_t c, in
 {
     void *dc = p->drcontext;
     const uint size = p->action->size;
-    const int known = p->action->flags & PLAN_WRITE ? (int)offsetof(ft_cell, write) : (int)offsetof(ft_cell, read);
+    const bool is_write = p->action->flags & PLAN_WRITE;
     const reg_id_t c32 = reg_64_to_32(c);
     enum { TOP_BITS = 17, USER_BITS = 47 }; /* bits of an address that the directory ignores and uses */
 
@@ -170,8 +172,15 @@ static void put_fast_path(const place *p, reg_id_t a, reg_id_t b, reg_id_t c, in
     put_thread(p, c);
     put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(c32), field(c, offsetof(ft_thread, epoch), OPSZ_4)));
     for (uint cell = 0; cell < size / FT_GRANULE; cell++) {
-        put(p, INSTR_CREATE_cmp(dc, field(b, known + (int)(cell * sizeof(ft_cell)), OPSZ_4), opnd_create_reg(c32)));
+        const int at = (int)(cell * sizeof(ft_cell));
+        instr_t *next = INSTR_CREATE_label(dc);
+        if (!is_write) {
+            put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_cell, read), OPSZ_4), opnd_create_reg(c32)));
+            put_jump(p, OP_je, next);
+        }
+        put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_cell, write), OPSZ_4), opnd_create_reg(c32)));
         put_jump(p, OP_jne, slow);
+        put(p, next);
     }
     put(p, INSTR_CREATE_jmp(dc, opnd_create_instr(done)));
 }
@@ -242,32 +251,36 @@ static void put_action(const place *p, instr_t *after, uint number)
 
 /* --- events ------------------------------------------------------------------------------------------------------------- */
 
+/* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to find
+ * out where it is, with locks that can deadlock when the program forks meanwhile. */
+static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
+
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
                                       void **module)
 {
     client_module *m = module_at(dr_fragment_app_pc(tag));
     *module = m && m->plan && m->plan->site_count ? m : NULL;
-    return DR_EMIT_DEFAULT;
+    return EMIT;
 }
 
 static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
                                     bool translating, void *module)
 {
     client_module *m = module;
-    if (!m || !instr_is_app(instr)) return DR_EMIT_DEFAULT;
+    if (!m || !instr_is_app(instr)) return EMIT;
     uint64_t addr = (uint64_t)(instr_get_app_pc(instr) - m->bias);
     const plan_site *s = plan_site_at(m->plan, addr);
-    if (!s || !s->action_count) return DR_EMIT_DEFAULT;
+    if (!s || !s->action_count) return EMIT;
     bool same = instr_length(drcontext, instr) == s->length;
     if (!translating) __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
-    if (!same) return DR_EMIT_DEFAULT; /* the code is not what the plan was made for */
+    if (!same) return EMIT; /* the code is not what the plan was made for */
     instr_t *after = instr_get_next(instr);
     for (uint i = 0; i < s->action_count && i < CLIENT_REP_ACTIONS; i++) {
         place p = {drcontext, block, instr, m, &m->plan->actions[s->first_action + i],
                    m->first_site + (ft_site)(s - m->plan->sites)};
         put_action(&p, after, i);
     }
-    return DR_EMIT_DEFAULT;
+    return EMIT;
 }
 
 bool insert_init(void)

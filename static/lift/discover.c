@@ -16,6 +16,8 @@
 enum {
     MAX_ROUNDS = 40, /* of one settling; beyond it calls are only found to return after all, not the contrary */
     MAX_TABLE_ROUNDS = 8,
+    STEPS = 50000, MAX_STEPS = 100000000, /* for indirect jumps: of a function, of all */
+    MAX_FINDS = 12,  /* searches that begin anew */
     MAX_BUILDS = 2000 /* rounds of building altogether; chains of calls that are longer are left to the gaps */
 };
 
@@ -39,7 +41,8 @@ typedef struct {
     flow_func *funcs; /* func NULL: to be built */
     uint32_t count, cap;
     VEC(start) fresh; /* starts found, not yet among the entries */
-    uint64_t *called, *jumped, *pointed; /* bit per code byte: the target of a call, of a tail jump, of a pointer */
+    uint64_t *called, *jumped; /* bit per code byte: the target of a call, of a tail jump */
+    uint64_t *pointed, *named; /* of a pointer in data, of an address that code takes */
     uint32_t builds;
 } finder;
 
@@ -134,6 +137,7 @@ static bool merge_fresh(finder *f)
     }
     f->count += kept;
     f->space->budget = 64 + 64 * (f->space->code_size / f->count);
+    f->space->steps = MAX_STEPS / f->count < STEPS ? MAX_STEPS / f->count : STEPS;
     return true;
 }
 
@@ -310,10 +314,10 @@ static void seed_entry_points(finder *f)
 
 /* --- parts that look like functions -------------------------------------------------------------------------------- */
 
-static void note_pointer(finder *f, uint64_t addr)
+static void note_pointer(const finder *f, uint64_t *bits, uint64_t addr)
 {
     int64_t place = flow_place(f->space, addr);
-    if (place >= 0) flow_set(f->pointed, (uint64_t)place);
+    if (place >= 0) flow_set(bits, (uint64_t)place);
 }
 
 static int by_start(const void *a, const void *b)
@@ -341,16 +345,17 @@ static void note_pointers(finder *f)
     add_tables(f, &tables);
     if (tables.len) qsort(tables.data, tables.len, sizeof *tables.data, by_start);
     memset(f->pointed, 0, (f->space->code_size / 64 + 1) * sizeof *f->pointed);
+    memset(f->named, 0, (f->space->code_size / 64 + 1) * sizeof *f->named);
     for (uint32_t i = 0; i < img->reloc_count; i++) {
         const image_reloc *r = &img->relocs[i];
         for (; t < tables.len && tables.data[t].start <= r->addr; t++)
             if (tables.data[t].end > done) done = tables.data[t].end;
         if (r->addr >= done && (r->kind == IMAGE_REL_ADDR || r->kind == IMAGE_REL_GUESS || r->kind == IMAGE_REL_IFUNC))
-            note_pointer(f, r->target);
+            note_pointer(f, f->pointed, r->target);
     }
     for (uint32_t i = 0; i < f->count; i++)
         for (uint32_t r = 0; r < f->funcs[i].ref_count; r++)
-            if (f->funcs[i].refs[r] & FLOW_POINTER) note_pointer(f, f->funcs[i].refs[r] & ~FLOW_POINTER);
+            if (f->funcs[i].refs[r] & FLOW_POINTER) note_pointer(f, f->named, f->funcs[i].refs[r] & ~FLOW_POINTER);
     vec_free(&tables);
 }
 
@@ -424,7 +429,7 @@ static void drop_parts(finder *f)
     for (uint32_t i = 0; i < f->count; i++) {
         uint64_t place = (uint64_t)flow_place(space, f->entries[i]);
         bool wanted = (f->found[i] & ~(uint32_t)(FOUND_FDE | FOUND_TAIL)) || flow_bit(f->called, place) ||
-                      flow_bit(f->pointed, place);
+                      flow_bit(f->pointed, place) || flow_bit(f->named, place);
         bool odd = f->entries[i] % 16 || is_packed(space->img, f->entries[i]);
         bool part = !wanted && odd && (how[i] & (BY_BRANCH | BY_JUMP)) &&
                     ((how[i] & (JUMPS_BACK | BY_BRANCH)) || (aligned && !(how[i] & BY_MANY)));
@@ -515,7 +520,7 @@ static bool is_odd(uint16_t mnemonic)
     return false;
 }
 
-/* Would a function that starts at addr make sense? `*end`: where its code ends. */
+/* Would a function that starts at addr make sense? Then `*end` is where its code ends. */
 static bool is_plausible(finder *f, uint64_t addr, uint64_t *end)
 {
     flow_func trial;
@@ -531,9 +536,9 @@ static bool is_plausible(finder *f, uint64_t addr, uint64_t *end)
     }
     for (uint32_t l = 0; l < trial.leave_count && good; l++)
         good = trial.leaves[l].kind != LEAVE_SHARE || trial.leaves[l].target == 0;
-    *end = func->end;
+    if (good) *end = func->end;
     flow_free(&trial);
-    return good;
+    return good && *end > addr;
 }
 
 /* Instructions with which only functions begin. */
@@ -568,43 +573,56 @@ static uint64_t skip_dead(const flow_region *r, uint64_t addr, uint64_t to)
     return addr < to ? (addr | 15) + 1 : to;
 }
 
-typedef enum { AT_LIKELY_POINTERS, AT_POINTERS, AT_GAPS } search_kind;
+/* Where to look, from what is most likely a function to what is least. The entries of jump tables that are not known
+ * yet are pointers too: hence the order, and what has been found is followed before the next step. */
+typedef enum {
+    AT_NAMES,    /* where code takes the address */
+    AT_PROLOGUES, /* where data point and a prologue is */
+    AT_ALIGNED,  /* where data point and a function would be aligned */
+    AT_POINTERS, /* where data point */
+    AT_GAPS      /* anywhere */
+} search_kind;
 
-/* Starts in code that no frame description and no function explains: where something points, first only where it looks
- * like a function (the entries of tables that are not known yet are pointers too), then anywhere; last, without pointers. */
+static bool is_likely(const flow_region *r, uint64_t at, bool padded, search_kind kind)
+{
+    bool aligned = at % 16 == 0 && (padded || flow_padding_before(r, at));
+    switch (kind) {
+    case AT_PROLOGUES: return is_prologue(r, at);
+    case AT_ALIGNED: return aligned;
+    case AT_GAPS: return aligned || is_prologue(r, at);
+    default: return true;
+    }
+}
+
+/* Starts in code that no frame description and no function explains. */
 static void search_gap(finder *f, const flow_region *r, uint64_t from, uint64_t to, search_kind kind)
 {
-    bool pointers = kind != AT_GAPS;
+    const uint64_t *bits = kind == AT_GAPS ? NULL : kind == AT_NAMES ? f->named : f->pointed;
     bool padded = from == r->addr; /* padding, or nothing, lies before */
     for (uint64_t at = from; at < to;) {
+        uint64_t place = r->first + (at - r->addr), end = at;
+        if (bits && !flow_bit(bits, place)) {
+            at = flow_next_bit(f->space, bits, at);
+            padded = false;
+            continue;
+        }
         uint32_t skip = flow_padding(r->bytes + (at - r->addr), to - at);
         if (skip) {
             at += skip;
             padded = true;
-            continue;
-        }
-        uint64_t place = r->first + (at - r->addr), end = at;
-        if (pointers && !flow_bit(f->pointed, place)) {
-            uint64_t next = flow_next_bit(f->space, f->pointed, at);
-            at = next > at ? next : at + 1;
-            continue;
-        }
-        bool aligned = at % 16 == 0 && (padded || at == r->addr || flow_padding_before(r, at));
-        bool likely = kind == AT_POINTERS || aligned || is_prologue(r, at);
-        padded = false;
-        if (likely && !flow_bit(f->space->parts, place) && is_plausible(f, at, &end) && end > at) {
-            add_start(f, at, pointers ? FOUND_POINTER : FOUND_GAP);
+        } else if (is_likely(r, at, padded, kind) && !flow_bit(f->space->parts, place) && is_plausible(f, at, &end)) {
+            add_start(f, at, bits ? FOUND_POINTER : FOUND_GAP);
             at = end;
+            padded = false;
         } else {
-            at = pointers ? at + 1 : skip_dead(r, at, to);
+            at = bits ? at + 1 : skip_dead(r, at, to);
+            padded = false;
         }
     }
 }
 
-static bool search(finder *f, search_kind kind)
+static void search_gaps(finder *f, const pieces *known, search_kind kind)
 {
-    pieces known = {0};
-    explained(f, &known);
     uint32_t k = 0;
     uint64_t done = 0; /* what is before it is explained or has been searched */
     for (uint32_t i = 0; i < f->space->region_count; i++) {
@@ -612,17 +630,35 @@ static bool search(finder *f, search_kind kind)
         uint64_t end = r->addr + r->size;
         if (done < r->addr) done = r->addr;
         while (done < end) {
-            for (; k < known.len && known.data[k].start <= done; k++)
-                if (known.data[k].end > done) done = known.data[k].end;
-            uint64_t stop = k < known.len && known.data[k].start < end ? known.data[k].start : end;
+            for (; k < known->len && known->data[k].start <= done; k++)
+                if (known->data[k].end > done) done = known->data[k].end;
+            uint64_t stop = k < known->len && known->data[k].start < end ? known->data[k].start : end;
             if (done < stop) search_gap(f, r, done, stop, kind);
             if (done < stop) done = stop;
         }
     }
+}
+
+/* What is found names and points to more: after each find the search begins anew. */
+static void search(finder *f)
+{
+    pieces known = {0};
+    uint32_t finds = 0;
+    for (search_kind kind = AT_NAMES; kind <= AT_GAPS;) {
+        if (!known.len) explained(f, &known);
+        search_gaps(f, &known, kind);
+        if (!f->fresh.len) {
+            kind++;
+            continue;
+        }
+        vec_clear(&known);
+        settle(f);
+        build_tables(f);
+        settle(f);
+        note_pointers(f);
+        kind = ++finds < MAX_FINDS ? AT_NAMES : kind + 1;
+    }
     vec_free(&known);
-    if (!f->fresh.len) return false;
-    settle(f);
-    return true;
 }
 
 /* --- all ----------------------------------------------------------------------------------------------------------- */
@@ -648,8 +684,9 @@ static void fill_found(finder *f)
         lift_func *func = f->funcs[i].func;
         func->id = i;
         func->end = extend_end(f, func);
+        bool pointed = flow_bit(f->pointed, place) || flow_bit(f->named, place);
         func->found = f->found[i] | (flow_bit(f->called, place) ? FOUND_CALL : 0) |
-                      (flow_bit(f->jumped, place) ? FOUND_TAIL : 0) | (flow_bit(f->pointed, place) ? FOUND_POINTER : 0);
+                      (flow_bit(f->jumped, place) ? FOUND_TAIL : 0) | (pointed ? FOUND_POINTER : 0);
     }
 }
 
@@ -663,6 +700,7 @@ void discover(flow_space *space, int jobs, flow_found *found)
     f.called = base_alloc_zero(words, sizeof *f.called);
     f.jumped = base_alloc_zero(words, sizeof *f.jumped);
     f.pointed = base_alloc_zero(words, sizeof *f.pointed);
+    f.named = base_alloc_zero(words, sizeof *f.named);
     seed_symbols(&f);
     seed_frames(&f);
     seed_entry_points(&f);
@@ -672,12 +710,7 @@ void discover(flow_space *space, int jobs, flow_found *found)
     drop_parts(&f);
     settle(&f);
     note_pointers(&f);
-    for (search_kind kind = AT_LIKELY_POINTERS; kind <= AT_GAPS; kind++) {
-        if (!search(&f, kind)) continue;
-        build_tables(&f);
-        settle(&f);
-        note_pointers(&f);
-    }
+    search(&f);
     fill_found(&f);
     *found = (flow_found){.funcs = f.funcs, .count = f.count};
     for (int i = 0; i < jobs; i++)
@@ -688,5 +721,6 @@ void discover(flow_space *space, int jobs, flow_found *found)
     free(f.called);
     free(f.jumped);
     free(f.pointed);
+    free(f.named);
     vec_free(&f.fresh);
 }

@@ -2,10 +2,12 @@
  *
  *   decode.c     flow_decode, flow_operands: one instruction
  *   space.c      flow_space_*: what is known about the module's code
+ *   traverse.c   traverse: decoding a function, in traverse.h
  *   flow.c       flow_build: the graph of one function
  *   depth.c      depth_*: where the frame is gone
  *   slice.c, slice_expr.c  slice_*: backward symbolic evaluation, in slice.h
- *   jumptable.c  jump_resolve: the targets of one indirect jump
+ *   jumpwalk.c   jump_walk: where an indirect jump takes its target from
+ *   jumptable.c  jump_resolve: its targets
  *   noreturn.c   noreturn_*: which calls and functions never return
  *   discover.c   discover: all functions of a module, in rounds
  *
@@ -71,6 +73,7 @@ typedef struct {
     uint64_t *refs;     /* bit per byte of code and data: code names this address */
     bool refs_known;    /* false: they are not complete yet, tables whose size hangs on them stay unresolved */
     uint64_t budget; /* instructions a function may have outside its own extent */
+    uint64_t steps;  /* instructions a function may go over for its indirect jumps, apart from what its size allows */
     bool absolute;   /* code may contain absolute addresses */
     bool symbols;    /* names may be used */
 } flow_space;
@@ -169,7 +172,9 @@ typedef struct {
 typedef struct jump_memory jump_memory; /* what can be kept between the jumps of one graph */
 
 jump_memory *jump_memory_open(void);
-void jump_memory_reset(jump_memory *memory, const lift_func *view);
+/* Instructions that may be gone over from now on, or that many more. */
+void jump_memory_allow(jump_memory *memory, uint64_t steps, bool more);
+void jump_memory_reset(jump_memory *memory, const lift_func *view); /* another graph, or another form of it */
 void jump_memory_close(jump_memory *memory);
 
 /* The targets of the indirect jump that ends `block` of `view`, whose blocks, edges and preds are filled as far as the

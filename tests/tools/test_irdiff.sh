@@ -6,12 +6,12 @@
 irdiff=$RACE_TOOLS/irdiff
 [ -x "$irdiff" ] || skip "irdiff is not built: unicorn (libunicorn-dev) was not found"
 case ${RACE_BUILD_TYPE:-} in
-Release) blocks=20000 samples=4000 ;;
-*) blocks=1500 samples=500 ;;
+Release) blocks=20000 samples=4000 zoo=20000 ;;
+*) blocks=1500 samples=500 zoo=1500 ;;
 esac
 
 # Programs and libraries of both kinds (position-independent and not), with hand-written and with vector code; those
-# that this system has. Names stand for themselves or for a pattern of one directory.
+# that this system has.
 set --
 for f in /usr/bin/bash /usr/bin/python3 /usr/bin/perl /usr/bin/git /usr/bin/ld.bfd /usr/bin/openssl \
     /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libm.so.6 /usr/lib/x86_64-linux-gnu/libcrypto.so.3 \
@@ -35,4 +35,7 @@ if [ -f "${RACE_MATRIX:-}" ]; then
     done
 fi
 [ $# -eq 0 ] || compare --blocks $samples --seed 2 "$@"
+
+# Random instructions, most of which no program here has.
+compare --blocks $zoo --seed 3 --zoo $zoo
 finish

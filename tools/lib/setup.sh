@@ -70,7 +70,8 @@ need_unity() {
     "$root/tools/lib/get-unity" "$root/build/unity" || true
 }
 
-# build DIR TYPE TARGET [CMAKE-ARGUMENT...]: configures and builds; the compilers' output is shown when it fails.
+# build DIR TYPE TARGET [CMAKE-ARGUMENT...]: configures and builds; the compilers' output is shown when it fails. What
+# the configuration found, and what it leaves out for want of something, is shown when $notes is set.
 build() {
     dir=$1 type=$2 target=$3
     shift 3
@@ -84,7 +85,7 @@ build() {
         tail -30 "$dir/configure.log" >&2
         die "configuring failed, see ${dir#"$root"/}/configure.log"
     }
-    grep '^-- race:' "$dir/configure.log" | sed 's/^-- //' || true
+    [ -z "${notes-}" ] || sed -n 's/^-- race:/race:/p' "$dir/configure.log"
     cmake --build "$dir" --parallel "$jobs" --target "$target" >"$dir/build.log" 2>&1 || {
         grep -vE '^\[[0-9]+/[0-9]+\]' "$dir/build.log" | tail -40 >&2
         die "building failed, see ${dir#"$root"/}/build.log"

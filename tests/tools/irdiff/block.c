@@ -113,8 +113,9 @@ static bool step_is_out(const step *s)
 {
     if (s->zydis.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED) return true;
     if (s->insn->flow == FLOW_TRAP) return true;
-    /* Intel ignores the prefix, AMD goes to an address of 16 bits: no compiler makes one. */
-    if (s->zydis.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (s->zydis.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE))
+    /* Intel ignores the prefix, AMD goes to an address of 16 bits: no compiler makes one, but with REX.W as padding. */
+    if (s->zydis.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (s->zydis.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) &&
+        !s->zydis.raw.rex.W)
         return true;
     switch (s->zydis.meta.category) {
     case ZYDIS_CATEGORY_IO:
@@ -409,6 +410,10 @@ static verdict run_step(irdiff *d, const lift_func *func, const step *s, machine
 static bool can_access(irdiff *d)
 {
     enum { LONGEST = 1 << 16 };
+    if (d->in.wide_on_stack) { /* an xsave area that is too small in this state would run into the frame */
+        d->stats->stopped_address++;
+        return false;
+    }
     for (uint32_t i = 0; i < d->in.predicted.len; i++) {
         const mem_access *a = &d->in.predicted.data[i];
         if (a->size > LONGEST) {
@@ -421,6 +426,20 @@ static bool can_access(irdiff *d)
         }
     }
     return true;
+}
+
+/* The stack pointer has been moved by a number that only the program knows to be good (alloca): here it is random, and
+ * may have come to lie above the frame. */
+static bool is_stack_lost(irdiff *d, const step *s, const machine *m)
+{
+    int32_t offset, lowest = 0;
+    uint8_t base;
+    bool moved = false;
+    for (uint32_t v = s->from; v < s->to; v++)
+        if (d->in.ir->insns[v].var == IR_RSP) moved = !ir_frame_offset(d->in.ir, v, &offset, &base);
+    for (uint32_t i = 0; moved && i < d->in.ir->slot_count; i++)
+        if (!d->in.ir->slots[i].base && d->in.ir->slots[i].offset < lowest) lowest = d->in.ir->slots[i].offset;
+    return moved && m->gpr[IR_RSP] > d->in.entry_sp + (uint64_t)(int64_t)lowest;
 }
 
 /* Calls in the middle of a block return; the last one does if the block goes on. */
@@ -509,6 +528,10 @@ void irdiff_block(irdiff *d, const lift_func *func, uint32_t block, uint64_t see
         uint64_t native = d->stats->native_instructions;
         if (!can_access(d) || run_step(d, func, &s, &m, entered.returns, seed, &random) == STOP) break;
         interpret_after(&d->in, s.from, s.to, &m);
+        if (is_stack_lost(d, &s, &m)) {
+            d->stats->stopped_address++;
+            break;
+        }
         entered.after = m;
         entered.native = d->stats->native_instructions > native;
         for (uint32_t k = 0; k < d->in.predicted.len && entered.written_count < 4; k++)

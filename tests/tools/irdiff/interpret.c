@@ -278,6 +278,7 @@ static void predict(interpreter *in, const ir_insn *insn, const machine *m)
                     .maybe = insn->flags & IR_COND};
     if (insn->flags & IR_WIDE) {
         in->wide++;
+        in->wide_on_stack |= p.write && p.addr - MEMORY_STACK < MEMORY_STACK_SIZE;
         return;
     }
     if (insn->flags & IR_REP && insn->c) {
@@ -299,6 +300,7 @@ void interpret_before(interpreter *in, uint32_t from, uint32_t to, const machine
 {
     vec_clear(&in->predicted);
     in->wide = 0;
+    in->wide_on_stack = false;
     in->lost = false;
     for (uint32_t v = from; v < to; v++) {
         const ir_insn *insn = &in->ir->insns[v];

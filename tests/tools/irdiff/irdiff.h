@@ -122,8 +122,9 @@ typedef struct {
     value *values; /* by ir_value; of the block, and what it uses from outside */
     uint32_t cap;
     access_list predicted;
-    uint32_t wide; /* predicted accesses to any address */
-    bool lost;     /* an address depends on an unknown value */
+    uint32_t wide;      /* predicted accesses to any address */
+    bool wide_on_stack; /* one of them writes near the frame: how much, only the processor knows */
+    bool lost;          /* an address depends on an unknown value */
 } interpreter;
 
 void interpret_close(interpreter *in);

@@ -112,12 +112,14 @@ static void eval_opaque(reach *r, uint32_t at, const ir_insn *insn, state *into)
     }
 }
 
-/* The bits that a constant mask leaves are multiples of its lowest one. */
+/* What a constant mask leaves: each combination of two bits or fewer, else multiples of the lowest one. */
 static number masked(const context *c, const ir_insn *insn)
 {
-    int64_t mask = insn->imm;
-    if ((insn->b && !number_is(&c->values[insn->b].num, &mask)) || mask == 0) return ANY_NUMBER;
-    return (number){.count = 1, .by = {1, {(uint64_t)mask & (0 - (uint64_t)mask)}}};
+    int64_t constant = insn->imm;
+    if ((insn->b && !number_is(&c->values[insn->b].num, &constant)) || constant == 0) return ANY_NUMBER;
+    uint64_t mask = (uint64_t)constant, low = mask & (0 - mask), high = mask - low;
+    if (high & (high - 1)) return (number){.count = 1, .by = {1, {low}}};
+    return (number){.count = high ? 4 : 2, .offset = {0, (int64_t)low, (int64_t)high, (int64_t)mask}};
 }
 
 static number if_small(const number *n)

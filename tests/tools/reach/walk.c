@@ -34,7 +34,7 @@ static void note_touches(reach *r, uint32_t at, ir_value v)
     for (uint32_t i = 0; i < to.len; i++) {
         touch t = {.context = at, .access = v, .by = to.data[i].by, .width = insn->width};
         t.object = object_at(r, to.data[i], &t.offset);
-        if (t.by.count || (insn->flags & IR_REP)) object_mark(r, t.object, SLOT_INDEXED);
+        if (t.by.count || to.len > 1 || (insn->flags & IR_REP)) object_mark(r, t.object, SLOT_INDEXED);
         if (insn->flags & IR_REP) {
             int64_t times;
             if (insn->c && number_is(&c->values[insn->c].num, &times))
