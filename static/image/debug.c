@@ -14,9 +14,8 @@ uint64_t context_inside(uint64_t context, const char *name)
 
 uint64_t context_of(const debug_index *index, Dwarf_Die *die)
 {
-    Dwarf_Attribute reference;
-    Dwarf_Die declared = *die;
-    if (dwarf_attr(die, DW_AT_specification, &reference)) dwarf_formref_die(&reference, &declared);
+    Dwarf_Die declared;
+    if (!die_reference(index->dwarf, die, DW_AT_specification, &declared)) declared = *die;
     const uint64_t *context = map64_find(&index->contexts, (uintptr_t)declared.addr);
     return context ? *context : 0;
 }
@@ -29,11 +28,11 @@ uint64_t definition_key(unsigned tag, uint64_t context, const char *name)
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
-int32_t frame_base_of(Dwarf_Die *function)
+int32_t frame_base_of(image_dwarf *dwarf, Dwarf_Die *function)
 {
     Dwarf_Attribute attribute;
     Dwarf_Block block;
-    if (!die_attribute(function, DW_AT_frame_base, &attribute, NULL) || dwarf_formblock(&attribute, &block) != 0)
+    if (!die_attribute(dwarf, function, DW_AT_frame_base, &attribute, NULL) || dwarf_formblock(&attribute, &block) != 0)
         return FRAME_UNKNOWN;
     if (block.length == 1 && block.data[0] == DW_OP_call_frame_cfa) return 0;
     /* rbp: clang, when there is a frame pointer; after the prologue it is 16 below the CFA */
@@ -55,13 +54,13 @@ static bool indexed_address(Dwarf_Attribute *location, uint64_t *address)
     return true;
 }
 
-image_place place_of(Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *in_memory)
+image_place place_of(image_dwarf *dwarf, Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *in_memory)
 {
     Dwarf_Attribute location;
     Dwarf_Block block;
     *offset = 0;
     *in_memory = false;
-    if (!die_attribute(die, DW_AT_location, &location, NULL)) return IMAGE_PLACE_NONE;
+    if (!die_attribute(dwarf, die, DW_AT_location, &location, NULL)) return IMAGE_PLACE_NONE;
     if (dwarf_formblock(&location, &block) != 0) return IMAGE_PLACE_VARYING; /* a list */
     if (!block.length) return IMAGE_PLACE_NONE;
     cursor c = {.at = block.data, .end = block.data + block.length};
@@ -124,15 +123,16 @@ static void add_global(debug_index *index, Dwarf_Die *die)
     bool in_memory;
     Dwarf_Attribute location;
     if (!die_own_attribute(die, DW_AT_location, &location)) return;
-    global.place = place_of(die, FRAME_UNKNOWN, &global.offset, &in_memory);
+    global.place = place_of(index->dwarf, die, FRAME_UNKNOWN, &global.offset, &in_memory);
     bool here = global.place == IMAGE_PLACE_STATIC && image_section_at(index->dwarf->img, (uint64_t)global.offset);
     if (here || global.place == IMAGE_PLACE_TLS) vec_push(&index->global_dies, global);
 }
 
 static void add_definition(debug_index *index, Dwarf_Die *die, unsigned tag, const char *name)
 {
-    type_definition d = {
-        .die = *die, .size = die_number(die, DW_AT_byte_size, 0), .line = die_number(die, DW_AT_decl_line, 0)};
+    type_definition d = {.die = *die,
+                         .size = die_number(index->dwarf, die, DW_AT_byte_size, 0),
+                         .line = die_number(index->dwarf, die, DW_AT_decl_line, 0)};
     uint64_t *number = map64_add(&index->definitions, definition_key(tag, context_of(index, die), name));
     if (!*number) {
         vec_push(&index->definition_list, d);
@@ -146,7 +146,7 @@ static void add_definition(debug_index *index, Dwarf_Die *die, unsigned tag, con
 static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, unsigned tag, uint64_t context,
                        unsigned depth)
 {
-    const char *name = die_string(die, DW_AT_name);
+    const char *name = die_string(index->dwarf, die, DW_AT_name);
     if (context) *map64_add(&index->contexts, (uintptr_t)die->addr) = context;
     Dwarf_Attribute signature;
     if (*name && !die_flag(die, DW_AT_declaration) && !die_own_attribute(die, DW_AT_signature, &signature))
@@ -159,14 +159,14 @@ static void visit_typedef(debug_index *index, Dwarf_Die *die)
 {
     Dwarf_Die type;
     Dwarf_Attribute name;
-    if (!die_reference(die, DW_AT_type, &type)) return;
+    if (!die_reference(index->dwarf, die, DW_AT_type, &type)) return;
     unsigned tag = (unsigned)dwarf_tag(&type);
     if (tag != DW_TAG_structure_type && tag != DW_TAG_union_type && tag != DW_TAG_class_type &&
         tag != DW_TAG_enumeration_type)
         return;
-    if (die_attribute(&type, DW_AT_name, &name, NULL)) return;
+    if (die_attribute(index->dwarf, &type, DW_AT_name, &name, NULL)) return;
     uint64_t *known = map64_add(&index->typedef_names, (uintptr_t)type.addr);
-    if (!*known) *known = (uintptr_t)die_string(die, DW_AT_name);
+    if (!*known) *known = (uintptr_t)die_string(index->dwarf, die, DW_AT_name);
 }
 
 static void visit(debug_index *index, range_list *ranges, Dwarf_Die *die, uint64_t context, unsigned depth)
@@ -175,7 +175,7 @@ static void visit(debug_index *index, range_list *ranges, Dwarf_Die *die, uint64
     switch (tag) {
     case DW_TAG_subprogram:
         add_function(index, ranges, die);
-        walk(index, ranges, die, context_inside(context, die_linkage_name(die)), depth + 1);
+        walk(index, ranges, die, context_inside(context, die_linkage_name(index->dwarf, die)), depth + 1);
         break;
     case DW_TAG_lexical_block:
     case DW_TAG_inlined_subroutine:
@@ -187,7 +187,7 @@ static void visit(debug_index *index, range_list *ranges, Dwarf_Die *die, uint64
         break;
     case DW_TAG_namespace:
     case DW_TAG_module:
-        walk(index, ranges, die, context_inside(context, die_string(die, DW_AT_name)), depth + 1);
+        walk(index, ranges, die, context_inside(context, die_string(index->dwarf, die, DW_AT_name)), depth + 1);
         break;
     case DW_TAG_variable:
         add_global(index, die);
@@ -304,11 +304,11 @@ static void globals_read(debug_index *index)
     image_variable *globals = arena_alloc(&index->dwarf->memory, count * sizeof *globals);
     for (uint32_t i = 0; i < count; i++) {
         debug_global *g = &index->global_dies.data[i];
-        globals[i] = (image_variable){.name = die_string(&g->die, DW_AT_name),
+        globals[i] = (image_variable){.name = die_string(index->dwarf, &g->die, DW_AT_name),
                                       .type = type_of(index, &g->die),
                                       .place = g->place,
                                       .offset = g->offset,
-                                      .line = (uint32_t)die_number(&g->die, DW_AT_decl_line, 0)};
+                                      .line = (uint32_t)die_number(index->dwarf, &g->die, DW_AT_decl_line, 0)};
     }
     type_finish(index);
     if (count) qsort(globals, count, sizeof *globals, global_compare);
@@ -385,7 +385,7 @@ static uint32_t frames_of(debug_index *index, debug_function *function, uint64_t
         frames[count++] = (image_frame){function->calls[call - 1].function, at};
         at = function->calls[call - 1].call;
     }
-    if (count < max) frames[count++] = (image_frame){die_linkage_name(&function->die), at};
+    if (count < max) frames[count++] = (image_frame){die_linkage_name(index->dwarf, &function->die), at};
     return count;
 }
 

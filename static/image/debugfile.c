@@ -59,6 +59,7 @@ static bool try_file(char *path, const candidate_test *test)
         if (right) {
             in->owned_debug = bytes;
             in->debug = file;
+            in->debug_path = arena_string(&in->memory, path, strlen(path));
         } else {
             file_free(&bytes);
         }
@@ -94,6 +95,7 @@ static bool by_link(const image *img)
 
 void debug_file_find(image *img)
 {
+    img->private->has_path = true;
     const elf_file *file = &img->private->file;
     bool symbols = false;
     for (uint32_t i = 1; i < file->section_count; i++)
@@ -106,7 +108,7 @@ bool debug_file_alternate(const image *img, const elf_file *file, elf_file *alte
 {
     image_private *in = img->private;
     const elf_section *s = elf_section_named(file, ".gnu_debugaltlink");
-    if (!s || !s->bytes || (!in->owned.bytes && !in->owned_debug.bytes)) return false;
+    if (!s || !s->bytes || !in->has_path) return false;
     const char *name = elf_string_in(s->bytes, s->h.sh_size, 0);
     uint64_t at = strlen(name) + 1, length = s->h.sh_size > at ? s->h.sh_size - at : 0;
     char id[65], wanted[65] = "";
@@ -116,7 +118,7 @@ bool debug_file_alternate(const image *img, const elf_file *file, elf_file *alte
         wanted[2 * i + 1] = "0123456789abcdef"[s->bytes[at + i] & 15];
     }
     wanted[2 * length] = 0;
-    char *directory = directory_of(img->path);
+    char *directory = directory_of(file == &in->debug ? in->debug_path : img->path); /* it is named from there */
     char *paths[] = {base_format("%s/.build-id/%.2s/%s.debug", SYSTEM_DIRECTORY, wanted, wanted + 2),
                      *name == '/' ? base_format("%s", name) : base_format("%s%s", directory, name)};
     bool found = false;

@@ -214,8 +214,9 @@ static void relocate(const image *img, const elf_file *file, const piece_list *l
 }
 
 static const char *const SECTION_NAMES[SECTION_COUNT] = {
-    [SECTION_INFO] = ".debug_info",         [SECTION_ABBREV] = ".debug_abbrev", [SECTION_LINE] = ".debug_line",
-    [SECTION_LINE_STR] = ".debug_line_str", [SECTION_STR] = ".debug_str",       [SECTION_FRAME] = ".debug_frame",
+    [SECTION_INFO] = ".debug_info",   [SECTION_TYPES] = ".debug_types",       [SECTION_ABBREV] = ".debug_abbrev",
+    [SECTION_LINE] = ".debug_line",   [SECTION_LINE_STR] = ".debug_line_str", [SECTION_STR] = ".debug_str",
+    [SECTION_FRAME] = ".debug_frame",
 };
 
 static void note_sections(dwarf_copy *copy, const piece_list *list)
@@ -251,6 +252,8 @@ static void copy_free(dwarf_copy *copy)
 {
     if (copy->dw) dwarf_end(copy->dw);
     if (copy->elf) elf_end(copy->elf);
+    free(copy->starts[0]);
+    free(copy->starts[1]);
     free(copy->bytes);
 }
 

@@ -1,7 +1,8 @@
 /* The DWARF of an image, shared by the files that read it. All of it is used with the image's lock held.
  *
  *   dwarf.c   the sections as libdw gets them
- *   die.c     entries and their attributes, followed through origins and specifications; the list of units
+ *   check.c   the list of units, and which of them can be used
+ *   die.c     entries and their attributes, followed through origins and specifications
  *   line.c    line tables
  *   debug.c   the index of functions and globals
  *   scope.c   what is inside a function: variables, inlined calls
@@ -19,6 +20,7 @@
 
 typedef enum {
     SECTION_INFO,
+    SECTION_TYPES,
     SECTION_ABBREV,
     SECTION_LINE,
     SECTION_LINE_STR,
@@ -34,6 +36,7 @@ typedef struct {    /* one file's DWARF */
         const uint8_t *bytes; /* in it; followed by zeros */
         uint64_t size;
     } sections[SECTION_COUNT];
+    uint8_t *starts[2]; /* of .debug_info and .debug_types: a bit for each byte where an entry begins (check.c) */
     Elf *elf;
     Dwarf *dw; /* NULL: none that can be read */
 } dwarf_copy;
@@ -80,20 +83,26 @@ image_dwarf *dwarf_get(const image *img);
 void index_free(image_dwarf *dwarf);
 void lines_free(image_dwarf *dwarf);
 
-/* --- die.c ------------------------------------------------------------------------------------------------------- */
+/* --- check.c ------------------------------------------------------------------------------------------------------- */
 
 void units_read(image_dwarf *dwarf);
+bool entry_starts_at(const image_dwarf *dwarf, const void *address);
+
+enum { MAX_NESTING = 256 }; /* of entries in a unit */
+
+/* --- die.c ------------------------------------------------------------------------------------------------------- */
+
 dwarf_unit *unit_of(image_dwarf *dwarf, Dwarf_Die *die); /* NULL: of a unit that was passed over */
 
 /* The attribute of the entry or of what it stands for (abstract origin, specification). `from` is the entry that has
  * it; it may be NULL. */
-bool die_attribute(Dwarf_Die *die, unsigned name, Dwarf_Attribute *attribute, Dwarf_Die *from);
+bool die_attribute(image_dwarf *dwarf, Dwarf_Die *die, unsigned name, Dwarf_Attribute *attribute, Dwarf_Die *from);
 bool die_own_attribute(Dwarf_Die *die, unsigned name, Dwarf_Attribute *attribute);
-const char *die_string(Dwarf_Die *die, unsigned name); /* "" when there is none */
-uint64_t die_number(Dwarf_Die *die, unsigned name, uint64_t otherwise);
+const char *die_string(image_dwarf *dwarf, Dwarf_Die *die, unsigned name); /* "" when there is none */
+uint64_t die_number(image_dwarf *dwarf, Dwarf_Die *die, unsigned name, uint64_t otherwise);
 bool die_flag(Dwarf_Die *die, unsigned name);
-bool die_reference(Dwarf_Die *die, unsigned name, Dwarf_Die *target);
-const char *die_linkage_name(Dwarf_Die *die); /* or its name, or "" */
+bool die_reference(image_dwarf *dwarf, Dwarf_Die *die, unsigned name, Dwarf_Die *target);
+const char *die_linkage_name(image_dwarf *dwarf, Dwarf_Die *die); /* or its name, or "" */
 /* The file that attribute `name` (DW_AT_decl_file, DW_AT_call_file) numbers; NULL: unknown. */
 const char *die_file(image_dwarf *dwarf, Dwarf_Die *die, unsigned name);
 

@@ -74,8 +74,8 @@ uint64_t definition_key(unsigned tag, uint64_t context, const char *name);
 /* Where a variable is. `frame_base` is the CFA-relative offset that DW_OP_fbreg counts from, FRAME_UNKNOWN otherwise.
  * `in_memory`: in one place in memory, even if that is not a constant offset. */
 enum { FRAME_UNKNOWN = INT32_MIN };
-image_place place_of(Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *in_memory);
-int32_t frame_base_of(Dwarf_Die *function);
+image_place place_of(image_dwarf *dwarf, Dwarf_Die *die, int32_t frame_base, int64_t *offset, bool *in_memory);
+int32_t frame_base_of(image_dwarf *dwarf, Dwarf_Die *function);
 
 /* scope.c */
 const image_function *function_read(debug_index *index, debug_function *function);

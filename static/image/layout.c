@@ -7,23 +7,26 @@
 
 static int by_segments(image *img, race_error *error);
 
-/* The loaded segment that a section lies in. */
-static const Elf64_Phdr *segment_of(const elf_file *file, const elf_section *s)
+/* The loaded segments by address. free() its ranges. */
+static range_map map_segments(const elf_file *file)
 {
+    range *ranges = base_alloc(file->segment_count * sizeof *ranges);
+    uint32_t count = 0;
     for (uint32_t i = 0; i < file->segment_count; i++) {
         const Elf64_Phdr *p = &file->segments[i];
-        if (p->p_type == PT_LOAD && s->h.sh_addr >= p->p_vaddr &&
-            fits(s->h.sh_addr - p->p_vaddr, s->h.sh_size, p->p_memsz))
-            return p;
+        if (p->p_type == PT_LOAD) ranges[count++] = (range){p->p_vaddr, p->p_vaddr + p->p_memsz, i};
     }
-    return NULL;
+    sort_ranges(ranges, count);
+    range_map map = range_map_build(ranges, count);
+    free(ranges);
+    return map;
 }
 
-static bool has_segments(const elf_file *file)
+static const Elf64_Phdr *segment_of(const elf_file *file, const range_map *segments, const elf_section *s)
 {
-    for (uint32_t i = 0; i < file->segment_count; i++)
-        if (file->segments[i].p_type == PT_LOAD) return true;
-    return false;
+    const range *found = range_map_find(segments, s->h.sh_addr);
+    const Elf64_Phdr *p = found ? &file->segments[found->id] : NULL;
+    return p && fits(s->h.sh_addr - p->p_vaddr, s->h.sh_size, p->p_memsz) ? p : NULL;
 }
 
 static const Elf64_Phdr *segment_typed(const elf_file *file, uint32_t type)
@@ -39,16 +42,15 @@ static bool takes_space(const elf_section *s)
     return s->h.sh_type != SHT_NULL && (s->h.sh_flags & SHF_ALLOC) && s->h.sh_size && !tbss;
 }
 
-static int by_sections(image *img, race_error *error)
+static int by_sections(image *img, const range_map *segments, race_error *error)
 {
     elf_file *file = &img->private->file;
     const Elf64_Phdr *relro = segment_typed(file, PT_GNU_RELRO);
-    bool segments = has_segments(file);
     for (uint32_t i = 1; i < file->section_count; i++) {
         elf_section *s = &file->sections[i];
         if (!takes_space(s)) continue;
-        const Elf64_Phdr *p = segments ? segment_of(file, s) : NULL;
-        if (segments && !p) { /* never loaded */
+        const Elf64_Phdr *p = segment_of(file, segments, s);
+        if (segments->count && !p) { /* never loaded */
             img->unread++;
             continue;
         }
@@ -122,7 +124,10 @@ int layout_linked(image *img, race_error *error)
     elf_file *file = &img->private->file;
     img->sections =
         arena_alloc(&img->private->memory, (file->section_count + 3ull * file->segment_count) * sizeof *img->sections);
-    if (by_sections(img, error)) return -1;
+    range_map segments = map_segments(file);
+    int result = by_sections(img, &segments, error);
+    free(segments.ranges);
+    if (result) return -1;
     qsort(img->sections, img->section_count, sizeof *img->sections, section_compare);
     for (uint32_t i = 1; i < img->section_count; i++) {
         const image_section *a = &img->sections[i - 1], *b = &img->sections[i];

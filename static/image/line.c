@@ -331,7 +331,7 @@ static line_table *read_table(image_dwarf *dwarf, const dwarf_copy *copy, uint64
 static line_table *table_of(image_dwarf *dwarf, dwarf_unit *unit)
 {
     if (unit->lines) return unit->lines;
-    uint64_t offset = die_number(&unit->die, DW_AT_stmt_list, UINT64_MAX);
+    uint64_t offset = die_number(dwarf, &unit->die, DW_AT_stmt_list, UINT64_MAX);
     bool alt = unit->copy == &dwarf->alt;
     if (offset >= unit->copy->sections[SECTION_LINE].size) return NULL;
     uint64_t *known = map64_add(&dwarf->line_tables, offset * 2 + alt + 1);
@@ -372,7 +372,7 @@ const char *line_file(image_dwarf *dwarf, dwarf_unit *unit, uint64_t number)
     if (!file->path) {
         const char *directory = file->directory < t->directory_count ? t->directories[file->directory] : NULL;
         const char *path = compose(dwarf, directory ? directory : "", file->name);
-        file->path = compose(dwarf, die_string(&unit->die, DW_AT_comp_dir), path);
+        file->path = compose(dwarf, die_string(dwarf, &unit->die, DW_AT_comp_dir), path);
     }
     return file->path;
 }

@@ -161,6 +161,8 @@ struct image_private {
     file_bytes owned_alternate; /* what dwz moved to a file of its own */
     elf_file file;
     elf_file debug; /* the separate debug file; no bytes: none */
+    const char *debug_path;
+    bool has_path; /* `path` names a real file: others may be looked for beside it */
     elf_dynamic dynamic;
     object_symbol *object_symbols; /* of a .o, by symbol number */
     uint32_t object_symbol_count;

@@ -14,13 +14,13 @@ static void add_variable(scope_reader *r, Dwarf_Die *die, bool is_parameter)
 {
     Dwarf_Attribute constant;
     bool in_memory;
-    image_variable v = {.name = die_string(die, DW_AT_name), .is_parameter = is_parameter};
-    v.place = place_of(die, r->frame_base, &v.offset, &in_memory);
+    image_variable v = {.name = die_string(r->index->dwarf, die, DW_AT_name), .is_parameter = is_parameter};
+    v.place = place_of(r->index->dwarf, die, r->frame_base, &v.offset, &in_memory);
     if (v.place == IMAGE_PLACE_NONE && die_flag(die, DW_AT_declaration)) return; /* of another scope */
     if (v.place == IMAGE_PLACE_NONE && die_flag(die, DW_AT_external) && !is_parameter) return;
     v.type = type_of(r->index, die);
-    v.line = (uint32_t)die_number(die, DW_AT_decl_line, 0);
-    if (!in_memory && !die_attribute(die, DW_AT_const_value, &constant, NULL)) r->optimised = true;
+    v.line = (uint32_t)die_number(r->index->dwarf, die, DW_AT_decl_line, 0);
+    if (!in_memory && !die_attribute(r->index->dwarf, die, DW_AT_const_value, &constant, NULL)) r->optimised = true;
     if (is_parameter)
         vec_push(&r->parameters, v);
     else
@@ -62,8 +62,8 @@ static void read_scope(scope_reader *r, Dwarf_Die *scope, bool outermost, unsign
 static bool optimised_by_name(image_dwarf *dwarf, Dwarf_Die *function)
 {
     dwarf_unit *unit = unit_of(dwarf, function);
-    if (!unit || die_number(&unit->die, DW_AT_language, 0) == DW_LANG_Mips_Assembler) return true;
-    const char *producer = die_string(&unit->die, DW_AT_producer);
+    if (!unit || die_number(dwarf, &unit->die, DW_AT_language, 0) == DW_LANG_Mips_Assembler) return true;
+    const char *producer = die_string(dwarf, &unit->die, DW_AT_producer);
     bool optimised = false;
     for (const char *at = producer; (at = strstr(at, " -O")); at += 3)
         optimised = !(at[3] == '0' && (at[4] == ' ' || at[4] == 0));
@@ -76,14 +76,14 @@ const image_function *function_read(debug_index *index, debug_function *function
 {
     if (function->facts) return function->facts;
     image_dwarf *dwarf = index->dwarf;
-    scope_reader r = {.index = index, .frame_base = frame_base_of(&function->die)};
+    scope_reader r = {.index = index, .frame_base = frame_base_of(dwarf, &function->die)};
     read_scope(&r, &function->die, true, 0);
     image_function *f = function->facts = arena_alloc(&dwarf->memory, sizeof *f);
     f->start = function->start;
     f->end = function->end;
-    f->name = die_linkage_name(&function->die);
+    f->name = die_linkage_name(dwarf, &function->die);
     f->file = die_file(dwarf, &function->die, DW_AT_decl_file);
-    f->line = (uint32_t)die_number(&function->die, DW_AT_decl_line, 0);
+    f->line = (uint32_t)die_number(dwarf, &function->die, DW_AT_decl_line, 0);
     f->returns = type_of(index, &function->die);
     f->is_optimised = r.optimised || optimised_by_name(dwarf, &function->die);
     f->parameter_count = r.parameters.len;
@@ -115,10 +115,10 @@ static void read_inlined(inline_reader *r, Dwarf_Die *scope, uint32_t parent, un
     for (bool more = die_child(dwarf, scope, &die); more; more = die_next(dwarf, &die)) {
         int tag = dwarf_tag(&die);
         if (tag == DW_TAG_inlined_subroutine) {
-            inlined_call call = {.parent = parent, .function = die_linkage_name(&die)};
+            inlined_call call = {.parent = parent, .function = die_linkage_name(dwarf, &die)};
             call.call.file = die_file(dwarf, &die, DW_AT_call_file);
-            call.call.line = (uint32_t)die_number(&die, DW_AT_call_line, 0);
-            call.call.column = (uint32_t)die_number(&die, DW_AT_call_column, 0);
+            call.call.line = (uint32_t)die_number(dwarf, &die, DW_AT_call_line, 0);
+            call.call.column = (uint32_t)die_number(dwarf, &die, DW_AT_call_column, 0);
             die_ranges(dwarf, &die, r->calls.len, &r->ranges);
             vec_push(&r->calls, call);
             read_inlined(r, &die, r->calls.len, depth + 1);

@@ -230,7 +230,7 @@ static void add_dynamic(image *img, symbol_list *list)
 /* The order of image->symbols: TLS last, then address, then name; equal ones by what says most. */
 static int symbol_compare(const image_symbol *x, const image_symbol *y)
 {
-    int names = strcmp(x->name, y->name);
+    int names = x->name == y->name ? 0 : strcmp(x->name, y->name);
     if (names) return names;
     if (x->exported != y->exported) return x->exported ? -1 : 1;
     if (x->type != y->type) return x->type < y->type ? -1 : 1;

@@ -89,9 +89,10 @@ static bool is_atomic_typedef(const char *name)
 
 static type_entry *base_type(debug_index *index, Dwarf_Die *die)
 {
-    image_type like = {
-        .kind = IMAGE_TYPE_INT, .name = die_string(die, DW_AT_name), .size = die_number(die, DW_AT_byte_size, 0)};
-    switch (die_number(die, DW_AT_encoding, 0)) {
+    image_type like = {.kind = IMAGE_TYPE_INT,
+                       .name = die_string(index->dwarf, die, DW_AT_name),
+                       .size = die_number(index->dwarf, die, DW_AT_byte_size, 0)};
+    switch (die_number(index->dwarf, die, DW_AT_encoding, 0)) {
     case DW_ATE_boolean:
         like.kind = IMAGE_TYPE_BOOL;
         break;
@@ -116,9 +117,9 @@ static type_entry *target_of(debug_index *index, Dwarf_Die *die)
 {
     Dwarf_Die target;
     Dwarf_Attribute attribute;
-    if (!die_attribute(die, DW_AT_type, &attribute, NULL))
+    if (!die_attribute(index->dwarf, die, DW_AT_type, &attribute, NULL))
         return simple(index, (image_type){.kind = IMAGE_TYPE_VOID, .name = "void"});
-    if (!die_reference(die, DW_AT_type, &target)) {
+    if (!die_reference(index->dwarf, die, DW_AT_type, &target)) {
         index->dwarf->damaged++;
         return NULL;
     }
@@ -129,17 +130,17 @@ static type_entry *pointer_type(debug_index *index, Dwarf_Die *die)
 {
     type_entry *target = target_of(index, die);
     return simple(index, (image_type){.kind = IMAGE_TYPE_POINTER,
-                                      .size = die_number(die, DW_AT_byte_size, 8),
+                                      .size = die_number(index->dwarf, die, DW_AT_byte_size, 8),
                                       .target = target ? &target->type : NULL});
 }
 
 /* Elements of one dimension; 0: unknown. */
-static uint64_t dimension(Dwarf_Die *subrange)
+static uint64_t dimension(debug_index *index, Dwarf_Die *subrange)
 {
-    uint64_t count = die_number(subrange, DW_AT_count, UINT64_MAX);
+    uint64_t count = die_number(index->dwarf, subrange, DW_AT_count, UINT64_MAX);
     if (count != UINT64_MAX) return count;
-    uint64_t lower = die_number(subrange, DW_AT_lower_bound, 0),
-             upper = die_number(subrange, DW_AT_upper_bound, UINT64_MAX);
+    uint64_t lower = die_number(index->dwarf, subrange, DW_AT_lower_bound, 0),
+             upper = die_number(index->dwarf, subrange, DW_AT_upper_bound, UINT64_MAX);
     if (upper == UINT64_MAX || upper == UINT32_MAX || upper < lower) return 0; /* none, or -1: int x[0] */
     return upper - lower + 1;
 }
@@ -152,7 +153,7 @@ static type_entry *array_type(debug_index *index, Dwarf_Die *die)
     for (bool more = die_child(index->dwarf, die, &child); more; more = die_next(index->dwarf, &child)) {
         int tag = dwarf_tag(&child);
         if ((tag == DW_TAG_subrange_type || tag == DW_TAG_enumeration_type) && count < MAX_DIMENSIONS)
-            dimensions[count++] = dimension(&child);
+            dimensions[count++] = dimension(index, &child);
     }
     type_entry *entry = target_of(index, die);
     if (!entry) return NULL;
@@ -198,18 +199,19 @@ static bool is_member(Dwarf_Die *die)
 }
 
 /* Where a member begins, in bits. False: not a constant (a virtual base). */
-static bool member_place(Dwarf_Die *die, uint64_t *bits, uint64_t *bit_size)
+static bool member_place(debug_index *index, Dwarf_Die *die, uint64_t *bits, uint64_t *bit_size)
 {
     Dwarf_Attribute location;
     Dwarf_Block block;
     Dwarf_Word bytes = 0;
-    *bit_size = die_number(die, DW_AT_bit_size, 0);
-    uint64_t data_bits = die_number(die, DW_AT_data_bit_offset, UINT64_MAX);
+    *bit_size = die_number(index->dwarf, die, DW_AT_bit_size, 0);
+    uint64_t data_bits = die_number(index->dwarf, die, DW_AT_data_bit_offset, UINT64_MAX);
     if (data_bits != UINT64_MAX) {
         *bits = data_bits;
         return true;
     }
-    if (die_attribute(die, DW_AT_data_member_location, &location, NULL) && dwarf_formudata(&location, &bytes) != 0) {
+    if (die_attribute(index->dwarf, die, DW_AT_data_member_location, &location, NULL) &&
+        dwarf_formudata(&location, &bytes) != 0) {
         /* DWARF 2 and 3: DW_OP_plus_uconst offset */
         if (dwarf_formblock(&location, &block) != 0 || block.length < 2 || block.data[0] != DW_OP_plus_uconst)
             return false;
@@ -219,11 +221,13 @@ static bool member_place(Dwarf_Die *die, uint64_t *bits, uint64_t *bit_size)
     }
     if (bytes > UINT64_MAX / 8) return false;
     *bits = bytes * 8;
-    uint64_t from_top = die_number(die, DW_AT_bit_offset, UINT64_MAX); /* counts from the most significant bit */
+    uint64_t from_top =
+        die_number(index->dwarf, die, DW_AT_bit_offset, UINT64_MAX); /* counts from the most significant bit */
     if (*bit_size && from_top != UINT64_MAX) {
         Dwarf_Die type;
-        uint64_t storage = die_number(die, DW_AT_byte_size, 0);
-        if (!storage && die_reference(die, DW_AT_type, &type)) storage = die_number(&type, DW_AT_byte_size, 4);
+        uint64_t storage = die_number(index->dwarf, die, DW_AT_byte_size, 0);
+        if (!storage && die_reference(index->dwarf, die, DW_AT_type, &type))
+            storage = die_number(index->dwarf, &type, DW_AT_byte_size, 4);
         if (storage > 16) return false;
         *bits += storage * 8 - from_top - *bit_size; /* may go below: gcc has negative offsets, which wrap back */
     }
@@ -236,8 +240,8 @@ static uint64_t members_hash(debug_index *index, Dwarf_Die *die)
     uint64_t hash = 3, bits, bit_size;
     Dwarf_Die child;
     for (bool more = die_child(index->dwarf, die, &child); more; more = die_next(index->dwarf, &child)) {
-        if (!is_member(&child) || !member_place(&child, &bits, &bit_size)) continue;
-        hash = hash_number(hash_number(hash_text(hash, die_string(&child, DW_AT_name)), bits), bit_size);
+        if (!is_member(&child) || !member_place(index, &child, &bits, &bit_size)) continue;
+        hash = hash_number(hash_number(hash_text(hash, die_string(index->dwarf, &child, DW_AT_name)), bits), bit_size);
     }
     return hash;
 }
@@ -245,7 +249,7 @@ static uint64_t members_hash(debug_index *index, Dwarf_Die *die)
 /* The definition of a struct that `die` only declares. */
 static bool find_definition(debug_index *index, Dwarf_Die *die, unsigned tag, const char *name, Dwarf_Die *found)
 {
-    if (die_reference(die, DW_AT_signature, found)) return found->addr != die->addr;
+    if (die_reference(index->dwarf, die, DW_AT_signature, found)) return found->addr != die->addr;
     if (!*name || !die_flag(die, DW_AT_declaration)) return false;
     const uint64_t *number = map64_find(&index->definitions, definition_key(tag, context_of(index, die), name));
     if (!number || index->definition_list.data[*number - 1].ambiguous) return false;
@@ -256,20 +260,20 @@ static bool find_definition(debug_index *index, Dwarf_Die *die, unsigned tag, co
 static type_entry *aggregate(debug_index *index, Dwarf_Die *die, unsigned tag)
 {
     Dwarf_Die definition;
-    const char *name = die_string(die, DW_AT_name);
+    const char *name = die_string(index->dwarf, die, DW_AT_name);
     if (find_definition(index, die, tag, name, &definition)) return type_from(index, &definition);
     uint64_t context = context_of(index, die);
     const uint64_t *given = map64_find(&index->typedef_names, (uintptr_t)die->addr);
     image_type like = {.kind = aggregate_kind(tag),
-                       .size = die_number(die, DW_AT_byte_size, 0),
+                       .size = die_number(index->dwarf, die, DW_AT_byte_size, 0),
                        .name = *name || !given ? name : (const char *)(uintptr_t)*given,
                        .is_declaration = die_flag(die, DW_AT_declaration)};
     like.is_atomic = (context & 1) && is_std_atomic(name);
     const char *file = die_file(index->dwarf, die, DW_AT_decl_file);
-    uint64_t line = die_number(die, DW_AT_decl_line, 0);
+    uint64_t line = die_number(index->dwarf, die, DW_AT_decl_line, 0);
     uint64_t key = hash_number(hash_number(hash_number(4, like.kind), like.size), context);
     key = hash_text(hash_number(hash_text(key, file ? file : ""), line), like.name);
-    key = hash_number(hash_number(key, die_number(die, DW_AT_decl_column, 0)), members_hash(index, die));
+    key = hash_number(hash_number(key, die_number(index->dwarf, die, DW_AT_decl_column, 0)), members_hash(index, die));
     if (!line || !file) key = hash_number(key, (uintptr_t)die->addr); /* nothing to tell that it is the same */
     bool is_new;
     type_entry *entry = intern(index, key, &like, &is_new);
@@ -288,8 +292,8 @@ static void add_members(debug_index *index, type_entry *entry, Dwarf_Die *die, b
     for (bool more = die_child(index->dwarf, die, &child); more; more = die_next(index->dwarf, &child)) {
         uint64_t bits, bit_size;
         if ((dwarf_tag(&child) == DW_TAG_inheritance) != bases || !is_member(&child)) continue;
-        if (!member_place(&child, &bits, &bit_size)) continue;
-        image_member m = {.name = bases ? "" : die_string(&child, DW_AT_name), .offset = bits / 8};
+        if (!member_place(index, &child, &bits, &bit_size)) continue;
+        image_member m = {.name = bases ? "" : die_string(index->dwarf, &child, DW_AT_name), .offset = bits / 8};
         if (bit_size && bit_size <= UINT16_MAX) {
             m.bit_size = (uint16_t)bit_size;
             m.bit_offset = bits % 8;
@@ -366,10 +370,10 @@ static type_entry *make(debug_index *index, Dwarf_Die *die, unsigned tag)
         return simple(index, (image_type){.kind = IMAGE_TYPE_FUNCTION, .target = returned ? &returned->type : NULL});
     }
     default:
-        return simple(index,
-                      (image_type){.kind = IMAGE_TYPE_OTHER,
-                                   .name = die_string(die, DW_AT_name),
-                                   .size = die_number(die, DW_AT_byte_size, tag == DW_TAG_ptr_to_member_type ? 8 : 0)});
+        return simple(index, (image_type){.kind = IMAGE_TYPE_OTHER,
+                                          .name = die_string(index->dwarf, die, DW_AT_name),
+                                          .size = die_number(index->dwarf, die, DW_AT_byte_size,
+                                                             tag == DW_TAG_ptr_to_member_type ? 8 : 0)});
     }
 }
 
@@ -385,16 +389,17 @@ static type_entry *type_from(debug_index *index, Dwarf_Die *start)
                        tag == DW_TAG_packed_type || tag == DW_TAG_shared_type || tag == DW_TAG_subrange_type ||
                        tag == DW_TAG_template_alias;
         if (!through) break;
-        if (tag == DW_TAG_atomic_type || (tag == DW_TAG_typedef && is_atomic_typedef(die_string(&die, DW_AT_name))))
+        if (tag == DW_TAG_atomic_type ||
+            (tag == DW_TAG_typedef && is_atomic_typedef(die_string(index->dwarf, &die, DW_AT_name))))
             flags |= ATOMIC;
         if (tag == DW_TAG_volatile_type) flags |= VOLATILE;
         Dwarf_Attribute attribute;
         Dwarf_Die next;
-        if (!die_attribute(&die, DW_AT_type, &attribute, NULL)) {
+        if (!die_attribute(index->dwarf, &die, DW_AT_type, &attribute, NULL)) {
             type_entry *none = simple(index, (image_type){.kind = IMAGE_TYPE_VOID, .name = "void"});
             return qualified(index, none, flags);
         }
-        if (links >= MAX_LINKS || !dwarf_formref_die(&attribute, &next)) {
+        if (links >= MAX_LINKS || !die_reference(index->dwarf, &die, DW_AT_type, &next)) {
             index->dwarf->damaged++;
             return NULL;
         }
@@ -420,7 +425,7 @@ static type_entry *type_from(debug_index *index, Dwarf_Die *start)
 const image_type *type_of(debug_index *index, Dwarf_Die *die)
 {
     Dwarf_Die target;
-    if (!die_reference(die, DW_AT_type, &target)) return NULL;
+    if (!die_reference(index->dwarf, die, DW_AT_type, &target)) return NULL;
     type_entry *entry = type_from(index, &target);
     return entry ? &entry->type : NULL;
 }

@@ -64,72 +64,74 @@ static const uint8_t flow_of[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
     [ZYDIS_MNEMONIC_JZ] = FLOW_BRANCH,
 };
 
-static bool is_rip_relative(const ZydisDecodedInstruction *zi)
-{
-    return (zi->attributes & ZYDIS_ATTRIB_HAS_MODRM) && zi->raw.modrm.mod == 0 && zi->raw.modrm.rm == 5 &&
-           zi->address_width == 64;
-}
-
 static bool has_segment(const ZydisDecodedInstruction *zi)
 {
     return zi->attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS);
 }
 
-static uint8_t indirect(const ZydisDecodedInstruction *zi, lift_insn *insn, uint8_t slot, uint8_t other)
+bool flow_decode_any(const uint8_t *bytes, uint64_t available, flow_raw *raw)
 {
-    if (!is_rip_relative(zi) || has_segment(zi) || zi->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return other;
-    insn->relative = (int32_t)zi->raw.disp.value;
-    return slot;
+    ZydisDecodedInstruction zi;
+    if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, available, &zi))) return false;
+    const ZydisDecodedInstructionRaw *r = &zi.raw;
+    bool modrm = zi.attributes & ZYDIS_ATTRIB_HAS_MODRM, far = zi.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+    *raw = (flow_raw){.mnemonic = (uint16_t)zi.mnemonic, .len = zi.length};
+    bool plain = !has_segment(&zi) && zi.address_width == 64 && !far;
+    raw->rip = modrm && plain && r->modrm.mod == 0 && r->modrm.rm == 5;
+    raw->has_disp32 = plain && r->disp.size == 32;
+    raw->disp = (int32_t)r->disp.value;
+    if (r->imm[0].is_relative)
+        raw->relative = (int32_t)r->imm[0].value.s;
+    else
+        raw->indirect = modrm || far;
+    raw->has_imm = r->imm[0].size >= 32 && !r->imm[0].is_relative;
+    raw->imm = zi.operand_width == 32 && r->imm[0].size == 32 ? (uint32_t)r->imm[0].value.u : r->imm[0].value.u;
+    return true;
 }
 
-static uint8_t trap(const ZydisDecodedInstruction *zi, const uint8_t *bytes, uint64_t available)
+static uint8_t trap(const flow_raw *raw, const uint8_t *bytes, uint64_t available)
 {
-    if (zi->mnemonic == ZYDIS_MNEMONIC_INT) {
-        uint8_t vector = (uint8_t)zi->raw.imm[0].value.u;
+    if (raw->mnemonic == ZYDIS_MNEMONIC_INT) {
+        uint8_t vector = bytes[raw->len - 1];
         return vector == 0x80 ? FLOW_SYSCALL : vector == 3 ? FLOW_PLAIN : FLOW_TRAP;
     }
     /* A breakpoint goes on when the signal is handled; a run of them is padding. */
-    if (zi->mnemonic == ZYDIS_MNEMONIC_INT3 || zi->mnemonic == ZYDIS_MNEMONIC_INT1)
-        return available > zi->length && bytes[zi->length] != bytes[0] ? FLOW_PLAIN : FLOW_TRAP;
+    if (raw->mnemonic == ZYDIS_MNEMONIC_INT3 || raw->mnemonic == ZYDIS_MNEMONIC_INT1)
+        return available > raw->len && bytes[raw->len] != bytes[0] ? FLOW_PLAIN : FLOW_TRAP;
     return FLOW_TRAP;
 }
 
-static flow_ref reference(const ZydisDecodedInstruction *zi, uint64_t next, bool absolute)
+/* The address that it names; `absolute`: by an immediate or displacement too. */
+static flow_ref reference(const flow_raw *raw, uint64_t next, bool absolute)
 {
-    if (is_rip_relative(zi)) {
-        if (has_segment(zi)) return (flow_ref){0, REF_NONE};
-        return (flow_ref){next + (uint64_t)zi->raw.disp.value,
-                          zi->mnemonic == ZYDIS_MNEMONIC_LEA ? REF_POINTER : REF_ACCESS};
-    }
-    if (absolute) {
-        if (zi->raw.imm[0].size >= 32 && !zi->raw.imm[0].is_relative)
-            return (flow_ref){zi->raw.imm[0].value.u, REF_POINTER};
-        if (zi->raw.disp.size == 32 && !has_segment(zi)) return (flow_ref){(uint64_t)zi->raw.disp.value, REF_ACCESS};
-    }
+    if (raw->rip)
+        return (flow_ref){next + (uint64_t)(int64_t)raw->disp,
+                          raw->mnemonic == ZYDIS_MNEMONIC_LEA ? REF_POINTER : REF_ACCESS};
+    if (absolute && raw->has_imm) return (flow_ref){raw->imm, REF_POINTER};
+    if (absolute && raw->has_disp32) return (flow_ref){(uint64_t)(int64_t)raw->disp, REF_ACCESS};
     return (flow_ref){0, REF_NONE};
 }
 
 bool flow_decode(const uint8_t *bytes, uint64_t available, uint64_t addr, bool absolute, lift_insn *insn,
                  flow_ref *ref)
 {
-    ZydisDecodedInstruction zi;
-    if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, available, &zi))) return false;
-    *insn = (lift_insn){.addr = addr, .mnemonic = (uint16_t)zi.mnemonic, .len = zi.length, .flow = flow_of[zi.mnemonic]};
+    flow_raw raw;
+    if (!flow_decode_fast(bytes, available, &raw) && !flow_decode_any(bytes, available, &raw)) return false;
+    *insn = (lift_insn){.addr = addr, .mnemonic = raw.mnemonic, .len = raw.len, .flow = flow_of[raw.mnemonic]};
     switch (insn->flow) {
     case FLOW_JUMP:
     case FLOW_CALL:
-        if (zi.raw.imm[0].is_relative)
-            insn->relative = (int32_t)zi.raw.imm[0].value.s;
-        else if (insn->flow == FLOW_JUMP)
-            insn->flow = indirect(&zi, insn, FLOW_JUMP_SLOT, FLOW_JUMP_IND);
-        else
-            insn->flow = indirect(&zi, insn, FLOW_CALL_SLOT, FLOW_CALL_IND);
+        insn->relative = raw.relative;
+        if (!raw.indirect) break;
+        insn->relative = raw.rip ? raw.disp : 0;
+        insn->flow = insn->flow == FLOW_JUMP ? (raw.rip ? FLOW_JUMP_SLOT : FLOW_JUMP_IND)
+                                             : (raw.rip ? FLOW_CALL_SLOT : FLOW_CALL_IND);
         break;
-    case FLOW_BRANCH: insn->relative = (int32_t)zi.raw.imm[0].value.s; break;
-    case FLOW_TRAP: insn->flow = trap(&zi, bytes, available); break;
+    case FLOW_BRANCH: insn->relative = raw.relative; break;
+    case FLOW_TRAP: insn->flow = trap(&raw, bytes, available); break;
     default: break;
     }
-    *ref = reference(&zi, addr + zi.length, absolute);
+    *ref = reference(&raw, addr + raw.len, absolute);
     return true;
 }
 

@@ -455,32 +455,57 @@ static void drop_parts(finder *f)
 
 /* --- tables without an exact size ---------------------------------------------------------------------------------- */
 
-/* Takes note of all addresses that code names: they end the tables before them. True: something is new. */
-static bool note_refs(finder *f)
+/* Takes note of all addresses that code names: they end the tables before them. `changed`: bits of those that came or
+ * went since. */
+static void note_refs(finder *f, uint64_t *changed)
 {
     flow_space *space = f->space;
-    uint64_t words = space->data_size / 64 + 1, *old = base_alloc(words * sizeof *old);
-    memcpy(old, space->refs, words * sizeof *old);
-    memset(space->refs, 0, words * sizeof *old);
+    uint64_t words = space->data_size / 64 + 1;
+    memcpy(changed, space->refs, words * sizeof *changed);
+    memset(space->refs, 0, words * sizeof *space->refs);
     for (uint32_t i = 0; i < f->count; i++)
         for (uint32_t r = 0; r < f->funcs[i].ref_count; r++) {
             int64_t place = flow_data_place(space, f->funcs[i].refs[r] & ~FLOW_POINTER);
             if (place >= 0) flow_set(space->refs, (uint64_t)place);
         }
-    bool changed = !space->refs_known || memcmp(old, space->refs, words * sizeof *old);
-    space->refs_known = true;
-    free(old);
-    return changed;
+    for (uint64_t i = 0; i < words; i++)
+        changed[i] ^= space->refs[i];
+}
+
+/* One of them is inside a table of the function, or right behind it. */
+static bool hits_table(const flow_space *space, const lift_func *func, const uint64_t *changed)
+{
+    for (uint32_t t = 0; t < func->table_count; t++) {
+        const lift_table *table = &func->tables[t];
+        int64_t place = flow_data_place(space, table->table);
+        uint64_t size = (uint64_t)table->count * table->entry_size;
+        for (uint64_t i = 1; place >= 0 && i <= size && (uint64_t)place + i < space->data_size; i++)
+            if (flow_bit(changed, (uint64_t)place + i)) return true;
+    }
+    return false;
 }
 
 /* Builds again what has tables without exact size, or jumps that may be such. Code that becomes known in this way may
  * name further addresses. */
 static void build_tables(finder *f)
 {
-    for (uint32_t round = 0; round < MAX_TABLE_ROUNDS && note_refs(f); round++) {
-        forget_unsettled(f);
+    flow_space *space = f->space;
+    uint64_t *changed = base_alloc((space->data_size / 64 + 1) * sizeof *changed);
+    for (uint32_t round = 0; round < MAX_TABLE_ROUNDS; round++) {
+        bool any = false, first = !space->refs_known;
+        note_refs(f, changed);
+        space->refs_known = true;
+        for (uint32_t i = 0; i < f->count; i++) {
+            flow_func *func = &f->funcs[i];
+            bool stale = func->has_weak ? first || hits_table(space, func->func, changed)
+                                        : round == 0 && func->func->unresolved_jumps;
+            any |= stale;
+            if (stale) flow_free(func);
+        }
+        if (!any) break;
         build(f);
     }
+    free(changed);
 }
 
 /* --- pointers and gaps --------------------------------------------------------------------------------------------- */

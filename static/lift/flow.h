@@ -1,6 +1,6 @@
 /* Inside static/lift: the machine level, from bytes to control-flow graphs.
  *
- *   decode.c     flow_decode, flow_operands: one instruction
+ *   decode.c, decode_fast.c  flow_decode, flow_operands: one instruction
  *   space.c      flow_space_*: what is known about the module's code
  *   traverse.c   traverse: decoding a function, in traverse.h
  *   flow.c       flow_build: the graph of one function
@@ -35,6 +35,22 @@ typedef struct {
     uint64_t addr;
     flow_ref_kind kind;
 } flow_ref;
+
+typedef struct { /* the parts of an instruction that flow_decode needs */
+    uint16_t mnemonic;
+    uint8_t len;
+    bool indirect;   /* a jump or call through a register or memory */
+    bool rip;        /* memory at rip + disp */
+    bool has_disp32; /* a displacement of four bytes */
+    bool has_imm;    /* an immediate of four bytes or more that is no branch distance */
+    int32_t relative, disp;
+    uint64_t imm;
+} flow_raw;
+
+/* decode_fast.c. False: not an instruction that it knows; nothing is said about whether it is one. */
+bool flow_decode_fast(const uint8_t *bytes, uint64_t available, flow_raw *raw);
+/* All instructions, by Zydis. */
+bool flow_decode_any(const uint8_t *bytes, uint64_t available, flow_raw *raw);
 
 /* `absolute`: immediates and displacements may be addresses (not position-independent code). */
 bool flow_decode(const uint8_t *bytes, uint64_t available, uint64_t addr, bool absolute, lift_insn *insn,

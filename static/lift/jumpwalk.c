@@ -130,14 +130,21 @@ static bool can_skip(const flow_space *space, jump_memory *m, const walk *w)
     return !(block_writes(space, m, w->block) & cares);
 }
 
-/* Over one instruction; pushes the second way of a conditional move. */
-static void step_back(const flow_space *space, jump_memory *m, walk *w)
+/* Over one instruction; pushes the second way of a conditional move. True: the state has changed. */
+static bool step_back(const flow_space *space, jump_memory *m, walk *w)
 {
     slice_context c = context(space, m);
     const lift_insn *insn = &m->view->insns[m->view->blocks[w->block].first_insn + --w->insn];
     spend(m, 1);
-    walk second = *w;
-    if (insn->flow != FLOW_JUMP && slice_back(&c, insn, &w->state, &second.state) == 2) vec_push(&m->stack, second);
+    if (insn->flow == FLOW_JUMP) return false;
+    slice_state other;
+    int ways = slice_back(&c, insn, &w->state, &other);
+    if (ways == 2) {
+        walk second = *w;
+        second.state = other;
+        vec_push(&m->stack, second);
+    }
+    return ways;
 }
 
 /* The state at the end of the block that edge e comes from. */
@@ -383,16 +390,17 @@ static bool is_visited(const jump_memory *m, const walk *w)
 /* Goes back along one path; its forks are pushed. False: it has no answer. */
 static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_result *result)
 {
-    for (;;) {
-        path_verdict verdict = look(space, m, &w, result);
+    for (bool changed = true;;) {
+        path_verdict verdict = changed ? look(space, m, &w, result) : PATH_ON;
         if (verdict != PATH_ON) return verdict == PATH_DONE;
         if (!m->steps) return false;
         const lift_block *block = &m->view->blocks[w.block];
         if (w.insn == block->insn_count && w.insn && can_skip(space, m, &w)) w.insn = 0;
         if (w.insn) {
-            step_back(space, m, &w);
+            changed = step_back(space, m, &w);
             continue;
         }
+        changed = true;
         if (!w.indexed) {
             slice_expr old = w.state.x;
             find_bases(space, m, &w);

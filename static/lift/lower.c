@@ -146,7 +146,8 @@ lower_address lower_address_of(lower *l, const ZydisDecodedOperand *op)
 
     if (op->mem.base == ZYDIS_REGISTER_RIP || op->mem.base == ZYDIS_REGISTER_EIP) {
         uint64_t addr = insn->addr + insn->len + (uint64_t)op->mem.disp.value;
-        at.a = lower_module_address(l, narrow ? (uint32_t)addr : addr);
+        at.a = lower_module_address(l, addr);
+        if (narrow) at.a = lower_temp(l, IR_COPY, 4, at.a, 0, 0);
     } else {
         at.a = lower_address_part(l, op->mem.base);
         if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB || op->mem.type == ZYDIS_MEMOP_TYPE_MIB)
@@ -314,20 +315,64 @@ static void opaque_write_register(lower *l, const ZydisDecodedOperand *op, ir_va
             lower_define(l, lower_lane(op->reg.value, i), lower_const(l, 0));
 }
 
-/* Instructions whose memory operand Zydis sizes by the state that the processor saves. */
-static bool is_state_save(const ZydisDecodedInstruction *insn)
+/* What Zydis does not tell of an instruction. */
+enum {
+    QUIRK_COND = 1, /* not all bytes of the memory operand are accessed */
+    QUIRK_WIDE = 2, /* which bytes it accesses depends on the processor's state */
+    QUIRK_STATE = 4 /* restores vector, mask and x87 registers */
+};
+
+static const struct {
+    ZydisMnemonic mnemonic;
+    uint8_t quirks;
+} quirks[] = {
+    {ZYDIS_MNEMONIC_MASKMOVQ, QUIRK_COND},
+    {ZYDIS_MNEMONIC_MASKMOVDQU, QUIRK_COND},
+    {ZYDIS_MNEMONIC_VMASKMOVDQU, QUIRK_COND},
+    {ZYDIS_MNEMONIC_VMASKMOVPS, QUIRK_COND},
+    {ZYDIS_MNEMONIC_VMASKMOVPD, QUIRK_COND},
+    {ZYDIS_MNEMONIC_VPMASKMOVD, QUIRK_COND},
+    {ZYDIS_MNEMONIC_VPMASKMOVQ, QUIRK_COND},
+    {ZYDIS_MNEMONIC_BNDMOV, QUIRK_COND}, /* a no-op without MPX */
+    {ZYDIS_MNEMONIC_FXSAVE, QUIRK_COND}, /* some of its 512 bytes are left alone */
+    {ZYDIS_MNEMONIC_FXSAVE64, QUIRK_COND},
+    {ZYDIS_MNEMONIC_FXRSTOR, QUIRK_STATE | QUIRK_COND},
+    {ZYDIS_MNEMONIC_FXRSTOR64, QUIRK_STATE | QUIRK_COND},
+    {ZYDIS_MNEMONIC_XSAVE, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVE64, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVEC, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVEC64, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVEOPT, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVEOPT64, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVES, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XSAVES64, QUIRK_WIDE},
+    {ZYDIS_MNEMONIC_XRSTOR, QUIRK_WIDE | QUIRK_STATE},
+    {ZYDIS_MNEMONIC_XRSTOR64, QUIRK_WIDE | QUIRK_STATE},
+    {ZYDIS_MNEMONIC_XRSTORS, QUIRK_WIDE | QUIRK_STATE},
+    {ZYDIS_MNEMONIC_XRSTORS64, QUIRK_WIDE | QUIRK_STATE},
+};
+
+static unsigned quirks_of(ZydisMnemonic mnemonic)
 {
-    switch (insn->meta.category) {
-    case ZYDIS_CATEGORY_XSAVE:
-    case ZYDIS_CATEGORY_XSAVEOPT: return true;
-    default: return false;
-    }
+    for (unsigned i = 0; i < sizeof quirks / sizeof *quirks; i++)
+        if (quirks[i].mnemonic == mnemonic) return quirks[i].quirks;
+    return 0;
+}
+
+static void opaque_write_state(lower *l, ir_value all)
+{
+    for (unsigned reg = 0; reg < (l->raw->lanes == 8 ? 32 : 16); reg++)
+        for (unsigned lane = 0; lane < l->raw->lanes; lane++)
+            lower_args(l, IR_OPAQUE, 8, (uint16_t)(IR_VECTOR + 8 * reg + lane), &all, 1);
+    lower_args(l, IR_OPAQUE, 8, IR_X87, &all, 1);
+    lower_args(l, IR_OPAQUE, 8, IR_MASKS, &all, 1);
 }
 
 void lower_opaque(lower *l, int aux)
 {
     (void)aux;
     inputs in = {.count = 0};
+    unsigned odd = quirks_of(l->insn.mnemonic);
     ir_value access[ZYDIS_MAX_OPERAND_COUNT] = {0};
     bool masked = l->insn.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
                   l->insn.avx.mask.mode != ZYDIS_MASK_MODE_INVALID &&
@@ -349,7 +394,8 @@ void lower_opaque(lower *l, int aux)
             if (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) flags |= IR_READ;
             if (writes) flags |= IR_WRITE;
             if (masked || (op->actions & (ZYDIS_OPERAND_ACTION_CONDREAD | ZYDIS_OPERAND_ACTION_CONDWRITE))) flags |= IR_COND;
-            if (!width || is_state_save(&l->insn)) flags |= IR_WIDE;
+            if (!width || (odd & QUIRK_WIDE)) flags |= IR_WIDE;
+            if (odd & QUIRK_COND) flags |= IR_COND;
             access[i] = lower_access(l, op, width, flags);
             if (flags & IR_READ)
                 for (unsigned k = 0; k < width && k < 64; k += 8)
@@ -370,6 +416,7 @@ void lower_opaque(lower *l, int aux)
                 lower_store(l, access[i], width - k < 8 ? width - k : 8, k, all);
         }
     }
+    if (odd & QUIRK_STATE) opaque_write_state(l, all);
     if (flags_written) lower_args(l, IR_OPAQUE, 8, IR_FLAGS, (ir_value[]){all, lower_var(IR_FLAGS)}, 2);
 }
 

@@ -288,13 +288,13 @@ static void lower_cmpxchg(lower *l, int aux)
                                         [8] = ZYDIS_REGISTER_RAX};
     const ZydisDecodedOperand *to = &l->op[0];
     unsigned width = lower_width(to);
-    ir_value access = 0, old, from = fresh(l, lower_read(l, &l->op[1]));
-    if (to->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-        access = lower_access(l, to, width, IR_READ | IR_WRITE | IR_COND);
-        old = lower_load(l, access, width, 0);
-    } else {
-        old = fresh(l, lower_read(l, to));
+    if (to->type != ZYDIS_OPERAND_TYPE_MEMORY) { /* processors differ in what they leave in the upper half */
+        lower_opaque(l, 0);
+        return;
     }
+    ir_value from = fresh(l, lower_read(l, &l->op[1]));
+    ir_value access = lower_access(l, to, width, IR_READ | IR_WRITE | IR_COND);
+    ir_value old = lower_load(l, access, width, 0);
     ir_value flags = lower_emit(l, (ir_insn){.op = IR_CMP, .width = (uint16_t)width, .var = IR_FLAGS,
                                              .a = lower_var(IR_RAX), .b = old});
     ir_insn select = {.op = IR_SELECT, .width = (uint16_t)width, .var = IR_NOVAR, .c = flags, .imm = 4};
@@ -310,10 +310,7 @@ static void lower_cmpxchg(lower *l, int aux)
         lower_define(l, IR_RAX, accumulator);
     else
         lower_write_gpr(l, reg[width], width, accumulator);
-    if (access)
-        lower_store(l, access, width, 0, stored);
-    else
-        lower_write_gpr(l, to->reg.value, width, stored);
+    lower_store(l, access, width, 0, stored);
 }
 
 static ir_value move_rsp(lower *l, int64_t by)
@@ -331,11 +328,8 @@ static void lower_push(lower *l, int aux)
     (void)aux;
     const ZydisDecodedOperand *op = &l->op[0];
     unsigned width = l->insn.operand_width / 8;
-    if (op->type == ZYDIS_OPERAND_TYPE_REGISTER && !lower_is_gpr(op)) {
-        lower_opaque(l, 0); /* push fs, gs: never in compiled code */
-        return;
-    }
-    ir_value v = fresh(l, lower_read(l, op));
+    bool segment = op->type == ZYDIS_OPERAND_TYPE_REGISTER && !lower_is_gpr(op);
+    ir_value v = segment ? lower_args(l, IR_OPAQUE, width, IR_NOVAR, NULL, 0) : fresh(l, lower_read(l, op));
     move_rsp(l, -(int64_t)width);
     lower_store(l, stack_access(l, width, IR_WRITE), width, 0, v);
 }
@@ -345,22 +339,55 @@ static void lower_pop(lower *l, int aux)
     (void)aux;
     const ZydisDecodedOperand *op = &l->op[0];
     unsigned width = l->insn.operand_width / 8;
-    if (op->type == ZYDIS_OPERAND_TYPE_REGISTER && !lower_is_gpr(op)) {
-        lower_opaque(l, 0);
-        return;
-    }
+    bool segment = op->type == ZYDIS_OPERAND_TYPE_REGISTER && !lower_is_gpr(op);
     ir_value v = lower_load(l, stack_access(l, width, IR_READ), width, 0);
     move_rsp(l, width);
-    lower_write(l, op, v);
+    if (!segment) lower_write(l, op, v);
 }
 
 static void lower_leave(lower *l, int aux)
 {
     (void)aux;
+    unsigned width = l->insn.operand_width / 8;
     lower_emit(l, (ir_insn){.op = IR_COPY, .width = 8, .var = IR_RSP, .a = lower_var(IR_RBP)});
-    ir_value v = lower_load(l, stack_access(l, 8, IR_READ), 8, 0);
-    move_rsp(l, 8);
-    lower_define(l, IR_RBP, v);
+    ir_value v = lower_load(l, stack_access(l, width, IR_READ), width, 0);
+    move_rsp(l, width);
+    lower_write_gpr(l, width == 8 ? ZYDIS_REGISTER_RBP : ZYDIS_REGISTER_BP, width, v);
+}
+
+/* enter: with nesting level 0 it is push, mov, sub. Deeper levels copy frame pointers; no compiler makes them. */
+static void lower_enter(lower *l, int aux)
+{
+    (void)aux;
+    unsigned level = (unsigned)l->op[1].imm.value.u & 31;
+    if (level || l->insn.operand_width != 64) {
+        lower_access_at(l, (lower_address){.scale = 1, .flags = IR_WIDE}, 8, IR_READ | IR_WRITE | IR_IMPLICIT);
+        ir_value in[] = {lower_var(IR_RSP), lower_var(IR_RBP)};
+        ir_value all = lower_args(l, IR_OPAQUE, 8, IR_NOVAR, in, 2);
+        lower_args(l, IR_OPAQUE, 8, IR_RSP, &all, 1);
+        lower_args(l, IR_OPAQUE, 8, IR_RBP, &all, 1);
+        return;
+    }
+    ir_value v = fresh(l, lower_var(IR_RBP));
+    move_rsp(l, -8);
+    lower_store(l, stack_access(l, 8, IR_WRITE), 8, 0, v);
+    lower_emit(l, (ir_insn){.op = IR_COPY, .width = 8, .var = IR_RBP, .a = lower_var(IR_RSP)});
+    move_rsp(l, -(int64_t)(l->op[0].imm.value.u & 0xffff));
+}
+
+static void lower_xlat(lower *l, int aux)
+{
+    (void)aux;
+    ir_value index = lower_temp(l, IR_COPY, 1, lower_var(IR_RAX), 0, 0);
+    if (l->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || l->insn.address_width != 64 ||
+        (l->insn.attributes & (ZYDIS_ATTRIB_HAS_SEGMENT_FS | ZYDIS_ATTRIB_HAS_SEGMENT_GS))) {
+        lower_access_at(l, (lower_address){.a = lower_var(IR_RBX), .scale = 1, .flags = IR_WIDE}, 1, IR_READ);
+        ir_value in[] = {lower_var(IR_RBX), index};
+        lower_write_gpr(l, ZYDIS_REGISTER_AL, 1, lower_args(l, IR_OPAQUE, 1, IR_NOVAR, in, 2));
+        return;
+    }
+    ir_value access = lower_access_at(l, (lower_address){.a = lower_var(IR_RBX), .b = index, .scale = 1}, 1, IR_READ);
+    lower_write_gpr(l, ZYDIS_REGISTER_AL, 1, lower_load(l, access, 1, 0));
 }
 
 /* bt, bts, btr, btc: a register bit number reaches beyond the operand in memory. */
@@ -381,6 +408,7 @@ static void lower_bit(lower *l, int aux)
     if (at.b)
         at.a = lower_emit(l, (ir_insn){.op = IR_LEA, .scale = at.scale, .width = 8, .var = IR_NOVAR, .a = at.a, .b = at.b});
     at.b = word, at.scale = (uint8_t)width;
+    if (l->insn.address_width == 32) at.flags |= IR_WIDE; /* the sum is cut to 32 bits, in front of the segment base */
     unsigned flags = IR_READ | (writes ? IR_WRITE : 0) | (l->insn.attributes & ZYDIS_ATTRIB_HAS_LOCK ? IR_ATOMIC : 0);
     ir_value access = lower_access_at(l, at, width, flags);
     ir_value old = lower_load(l, access, width, 0);
@@ -393,10 +421,21 @@ static void lower_bit(lower *l, int aux)
 
 enum { STRING_MOVS, STRING_STOS, STRING_LODS, STRING_SCAS, STRING_CMPS };
 
+/* With 32-bit addresses, which no compiler uses: where they lead is left open. */
+static void lower_string_narrow(lower *l)
+{
+    ir_value in[] = {lower_var(IR_RAX), lower_var(IR_RCX), lower_var(IR_RSI), lower_var(IR_RDI), lower_var(IR_FLAGS)};
+    lower_access_at(l, (lower_address){.scale = 1, .flags = IR_WIDE}, l->insn.operand_width / 8, IR_READ | IR_WRITE | IR_COND);
+    ir_value all = lower_args(l, IR_OPAQUE, 8, IR_NOVAR, in, 5);
+    static const uint16_t changed[] = {IR_RAX, IR_RCX, IR_RSI, IR_RDI, IR_FLAGS};
+    for (unsigned i = 0; i < sizeof changed / sizeof *changed; i++)
+        lower_args(l, IR_OPAQUE, 8, changed[i], &all, 1);
+}
+
 static void lower_string(lower *l, int kind)
 {
     if (l->insn.address_width != 64) {
-        lower_opaque(l, 0);
+        lower_string_narrow(l);
         return;
     }
     unsigned width = l->insn.operand_width / 8;
@@ -556,6 +595,8 @@ const lower_rule lower_scalar_rules[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
     M(PUSH) = {lower_push, 0},
     M(POP) = {lower_pop, 0},
     M(LEAVE) = {lower_leave, 0},
+    M(ENTER) = {lower_enter, 0},
+    M(XLAT) = {lower_xlat, 0},
     M(PUSHF) = {lower_pushf, 0},
     M(PUSHFQ) = {lower_pushf, 0},
     M(POPF) = {lower_popf, 0},

@@ -324,19 +324,25 @@ static slice_expr before(const step *s, slice_expr x, bool is_table)
     }
 }
 
-static void rewrite(const step *s, slice_state *state)
+/* True: something changed. */
+static bool rewrite(const step *s, slice_state *state)
 {
     const slice_pool *pool = s->c->pool;
+    if (!s->e.written && !s->e.stores) return false;
+    slice_expr x = before(s, state->x, state->is_table);
+    bool changed = x != state->x;
     uint32_t kept = 0;
-    state->x = before(s, state->x, state->is_table);
+    state->x = x;
     for (uint32_t i = 0; i < state->fact_count; i++) {
         slice_fact f = state->facts[i];
         f.a = before(s, f.a, false);
         f.b = before(s, f.b, false);
+        changed |= f.a != state->facts[i].a || f.b != state->facts[i].b;
         if (!slice_holds(pool, &f)) state->impossible = true;
         if (!pool->nodes[f.a].any && !pool->nodes[f.b].any) state->facts[kept++] = f;
     }
     state->fact_count = (uint8_t)kept;
+    return changed;
 }
 
 /* --- flags --------------------------------------------------------------------------------------------------------- */
@@ -364,10 +370,10 @@ static void add_fact(const slice_pool *pool, slice_state *state, slice_fact fact
     state->facts[state->fact_count++] = fact;
 }
 
-/* The pending conditions are on the flags that this instruction leaves. */
-static void settle(const step *s, slice_state *state)
+/* The pending conditions are on the flags that this instruction leaves. True: they were. */
+static bool settle(const step *s, slice_state *state)
 {
-    if (!state->pending_count || !sets_flags(&s->zi)) return;
+    if (!state->pending_count || !sets_flags(&s->zi)) return false;
     slice_fact fact = {.a = read_op(s, &s->ops[0]), .b = read_op(s, &s->ops[1]), .bits = (uint8_t)s->ops[0].size};
     bool known = true;
     switch (s->zi.mnemonic) {
@@ -394,6 +400,7 @@ static void settle(const step *s, slice_state *state)
         add_fact(s->c->pool, state, fact);
     }
     state->pending_count = 0;
+    return true;
 }
 
 void slice_assume(slice_state *state, slice_cc cc)
@@ -452,7 +459,10 @@ static int back_move(step *s, slice_cc cc, slice_state *state, slice_state *othe
 
 int slice_back(const slice_context *c, const lift_insn *insn, slice_state *state, slice_state *other)
 {
-    step s = {.c = c, .insn = insn};
+    step s; /* its operands are large, and are filled below */
+    s.c = c;
+    s.insn = insn;
+    s.e = (effect){0};
     if (!flow_operands(c->img, insn, &s.zi, s.ops)) {
         *state = (slice_state){.is_table = state->is_table};
         return 1;
@@ -460,9 +470,7 @@ int slice_back(const slice_context *c, const lift_insn *insn, slice_state *state
     slice_cc cc = moves_if(insn);
     if (cc != CC_NONE) return back_move(&s, cc, state, other);
     find_effect(&s);
-    rewrite(&s, state);
-    settle(&s, state);
-    return 1;
+    return rewrite(&s, state) | settle(&s, state);
 }
 
 uint32_t slice_writes(const image *img, const lift_insn *insn)

@@ -102,8 +102,8 @@ typedef struct {
     slice_frame *frame; /* of view; filled on first use */
 } slice_context;
 
-/* Goes back over one instruction. A conditional move of something that x needs gives two ways: `*other` is the second,
- * and the result is 2; else it is 1. */
+/* Goes back over one instruction. Returns 0 when that changed nothing in the state; 2 after a conditional move of
+ * something that x needs, which gives two ways: `*other` is the second; else 1. */
 int slice_back(const slice_context *c, const lift_insn *insn, slice_state *state, slice_state *other);
 
 /* Does a fact of the state bound x? Then [*low, *high] holds it, unsigned. */

@@ -2,13 +2,10 @@
 #include "irdiff.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
-static bool differs(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#include <stdarg.h>
-
-static bool differs(char *why, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool differs(char *why, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
