@@ -7,7 +7,7 @@
  *   noreturn.c   which functions and calls never return
  *   module.c     lift_open: all of it, in parallel
  *   lower.c, lower_*.c  machine instructions to IR, not yet SSA
- *   frame.c      the stack pointer and the frame: which stack slots become variables
+ *   frame.c      the stack pointer and the frame; slot.c: which stack slots become variables
  *   ssa.c        liveness, dead definitions, phi placement, renaming
  *   dom.c        dominators; loop.c: natural loops; live.c: live registers and flags before each machine instruction
  *   print.c      the textual form, and dot

@@ -33,6 +33,7 @@ typedef struct {
     VEC(Elf64_Sym) symbols;
     uint32_t symtab, strtab; /* sections, made by builder_finish */
     bool no_sections;        /* leave the section headers out */
+    bool no_symbols;         /* no .symtab, as if stripped */
     uint64_t entry;
     uint8_t *bytes;
     size_t size;
@@ -112,10 +113,13 @@ static inline void builder_write(builder *b, uint64_t at, const void *bytes, uin
 /* Lays the file out: header, segments, sections, section headers. */
 static inline void builder_finish(builder *b)
 {
-    b->strtab = builder_section(b, ".strtab", SHT_STRTAB, 0, 0, b->strings.data, b->strings.len);
-    b->symtab = builder_section(b, ".symtab", SHT_SYMTAB, 0, 0, b->symbols.data, b->symbols.len * sizeof(Elf64_Sym));
-    b->sections.data[b->symtab].h.sh_link = b->strtab;
-    b->sections.data[b->symtab].h.sh_entsize = sizeof(Elf64_Sym);
+    if (!b->no_symbols) {
+        b->strtab = builder_section(b, ".strtab", SHT_STRTAB, 0, 0, b->strings.data, b->strings.len);
+        b->symtab =
+            builder_section(b, ".symtab", SHT_SYMTAB, 0, 0, b->symbols.data, b->symbols.len * sizeof(Elf64_Sym));
+        b->sections.data[b->symtab].h.sh_link = b->strtab;
+        b->sections.data[b->symtab].h.sh_entsize = sizeof(Elf64_Sym);
+    }
     uint32_t names = builder_section(b, ".shstrtab", SHT_STRTAB, 0, 0, NULL, 0);
     for (uint32_t i = 0; i < b->sections.len; i++) {
         builder_part *p = &b->sections.data[i];
