@@ -154,7 +154,7 @@ _Static_assert(sizeof(plan_action) == 32, "format");
 _Static_assert(sizeof(plan_source) == 24, "format");
 _Static_assert(sizeof(plan_object) == 24, "format");
 
-/* --- reading (runtime/plan/read.c) -------------------------------------------------------------------------------
+/* --- reading (runtime/plan/read.c) -----------------------------------------------------------------------------------
  * Plain C without allocation, system calls or locks; usable in any engine and from any number of threads. */
 
 typedef enum {

@@ -187,7 +187,7 @@ static bool access_cell(const access_info *a, ft_cell *cell, uint64_t addr, uint
     }
 }
 
-/* --- splitting ------------------------------------------------------------------------------------------------------- */
+/* --- splitting ---------------------------------------------------------------------------------------------------- */
 
 /* A copy of a vector that nobody else knows yet. */
 static bool copy_vector(thread_state *t, uint32_t tag, uint32_t *number)
@@ -220,7 +220,7 @@ static void split_vector(thread_state *t, ft_cell *cell, const ft_cell *old, uin
     }
     ft_cell busy = *old, split = {.write = epoch_make(FT_TAG, number)};
     busy.write = epoch_make(FT_TAG, TAG_BUSY);
-    /* A busy cell has one owner, and only clearing whole pages of cells goes over it: then it is empty, and stays so. */
+    /* A busy cell has one owner; only clearing whole pages of cells goes over it: then it is empty, and stays so. */
     if (!cell_swap(cell, &busy, &split)) t->spare_split = number + 1;
 }
 
@@ -260,7 +260,7 @@ split_block *cell_split(thread_state *t, ft_cell *cell)
     }
 }
 
-/* --- accesses --------------------------------------------------------------------------------------------------------- */
+/* --- accesses ----------------------------------------------------------------------------------------------------- */
 
 /* Bytes [first, end) of the granule at addr. */
 static void access_granule(const access_info *a, ft_cell *cell, uint64_t addr, uint32_t first, uint32_t end)

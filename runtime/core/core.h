@@ -31,7 +31,7 @@ typedef struct ft_thread ft_thread;
 /* Where an access happened. The engine chooses the numbers; 0 is "unknown". */
 typedef uint32_t ft_site;
 
-/* --- layout that an engine may inline ------------------------------------------------------------------------------
+/* --- layout that an engine may inline --------------------------------------------------------------------------------
  *
  * Epoch: who and when. A thread's `epoch` is its current one; it changes when the thread releases.
  *
@@ -60,9 +60,9 @@ typedef struct {
     ft_site write_site, read_site;
 } ft_cell;
 
-struct ft_thread { /* the part that an engine may read */
-    uint32_t epoch;   /* 0 while the thread has no slot: its accesses are not checked */
-    uint32_t number;  /* 0 for the first thread, then by creation */
+struct ft_thread {   /* the part that an engine may read */
+    uint32_t epoch;  /* 0 while the thread has no slot: its accesses are not checked */
+    uint32_t number; /* 0 for the first thread, then by creation */
     ft_core *core;
 };
 
@@ -72,10 +72,10 @@ struct ft_core {
     ft_cell *regions[FT_REGION_COUNT];
 };
 
-/* --- host -------------------------------------------------------------------------------------------------------- */
+/* --- host --------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t thread;  /* number */
+    uint32_t thread; /* number */
     ft_site site;
     bool is_write;
 } ft_side;
@@ -140,7 +140,7 @@ typedef struct {
 } ft_thread_info;
 bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out);
 
-/* --- synchronisation ----------------------------------------------------------------------------------------------- */
+/* --- synchronisation ---------------------------------------------------------------------------------------------- */
 
 /* Objects are named by an address and appear on first use. */
 void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there is ordered before what comes now */
@@ -157,7 +157,7 @@ void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count);
 uint32_t ft_barrier_enter(ft_thread *thread, uint64_t object);
 void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round);
 
-/* --- memory --------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 void ft_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
 void ft_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
@@ -175,10 +175,10 @@ typedef struct {
     uint32_t thread; /* that allocated it */
     ft_site site;
 } ft_block;
-uint64_t ft_block_size(ft_core *core, uint64_t addr);                   /* of the live block that starts there, or 0 */
-bool ft_block_covering(ft_core *core, uint64_t addr, ft_block *out);    /* slow: for reports */
+uint64_t ft_block_size(ft_core *core, uint64_t addr);                /* of the live block that starts there, or 0 */
+bool ft_block_covering(ft_core *core, uint64_t addr, ft_block *out); /* slow: for reports */
 
-/* --- reports -------------------------------------------------------------------------------------------------------- */
+/* --- reports ------------------------------------------------------------------------------------------------------ */
 
 /* True for the first race between these two sites, in either order. False too when too many are known to tell. */
 bool ft_report_first(ft_core *core, ft_site one, ft_site other);

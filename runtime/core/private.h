@@ -1,6 +1,6 @@
 /* What the files of the core share, and nobody else sees.
  *
- * Tags. An epoch whose slot is FT_TAG says that its cell does not hold the fact itself; the low 24 bits say where it is:
+ * Tags. An epoch whose slot is FT_TAG says that its cell does not hold the fact itself; the low 24 bits say where:
  *
  *   write epoch tagged, payload < TAG_BUSY   split: the four bytes have a cell each, in split block `payload`
  *   write epoch tagged, payload = TAG_BUSY   one thread is just splitting the cell; the others wait
@@ -78,10 +78,10 @@ typedef struct sync_object {
     struct sync_object *next;
     uint64_t addr;
     uint32_t lock;
-    uint32_t writer;  /* number + 1 of the thread that holds it for writing */
-    uint32_t count;   /* barrier: threads of a round */
-    uint32_t arrived; /* barrier: threads of this round that have arrived */
-    uint32_t round;   /* barrier: the one that threads enter now */
+    uint32_t writer;          /* number + 1 of the thread that holds it for writing */
+    uint32_t count;           /* barrier: threads of a round */
+    uint32_t arrived;         /* barrier: threads of this round that have arrived */
+    uint32_t round;           /* barrier: the one that threads enter now */
     vector_clock released[2]; /* [1]: by readers of a reader-writer lock */
     barrier_round *rounds, *spare_rounds;
 } sync_object;
@@ -102,15 +102,15 @@ typedef struct {
 
 typedef struct {
     bool in_use;
-    uint32_t last; /* clock of the last epoch that a thread that left the slot had in it */
+    uint32_t last;      /* clock of the last epoch that a thread that left the slot had in it */
     slot_owner *owners; /* by first_clock */
     uint32_t owner_count, owner_cap;
 } slot_state;
 
 typedef struct thread_state {
     ft_thread pub;
-    uint32_t slot;        /* or NO_SLOT */
-    bool ended, is_known; /* is_known: counted in threads_unchecked already */
+    uint32_t slot;                      /* or NO_SLOT */
+    bool ended, is_known;               /* is_known: counted in threads_unchecked already */
     uint32_t spare_split, spare_vector; /* blocks from the pools that no cell got, plus 1 */
     uint32_t clock[FT_SLOTS];
     struct thread_state *next_free;
@@ -183,7 +183,7 @@ ft_cell cell_load(const ft_cell *cell);
 split_block *cell_split(thread_state *t, ft_cell *cell);
 
 /* thread.c */
-void thread_tick(thread_state *t); /* a release: later accesses have another epoch */
+void thread_tick(thread_state *t);                       /* a release: later accesses have another epoch */
 uint32_t thread_owner(core_state *core, uint32_t epoch); /* number of the thread that had this epoch */
 
 #endif

@@ -115,7 +115,7 @@ uint64_t *vector_entry(core_state *core, read_vector *v, uint32_t slot, bool cre
     return &((vector_part *)pool_at(&core->parts, number - 1))->entry[slot % PART_ENTRIES];
 }
 
-/* --- clearing ------------------------------------------------------------------------------------------------------- */
+/* --- clearing ----------------------------------------------------------------------------------------------------- */
 
 static void clear_vector(core_state *core, uint32_t tag)
 {

@@ -98,7 +98,7 @@ void ft_forget(ft_thread *thread, uint64_t object)
     spin_unlock(&o->lock);
 }
 
-/* --- reader-writer locks: readers come after writers, writers after readers and writers ------------------------------ */
+/* --- reader-writer locks: readers come after writers, writers after readers and writers --------------------------- */
 
 void ft_lock_read(ft_thread *thread, uint64_t object)
 {
@@ -126,9 +126,9 @@ void ft_unlock(ft_thread *thread, uint64_t object)
     thread_tick(state_of(thread));
 }
 
-/* --- barriers ----------------------------------------------------------------------------------------------------------
+/* --- barriers --------------------------------------------------------------------------------------------------------
  * Each round has a clock of its own, kept until all who entered it have left: any `count` threads make a round, so the
- * next ones may be complete before a slow thread has left this one. A barrier whose count is not known has one round. */
+ * next ones may be complete before a slow thread has left this one. A barrier of unknown count has one round. */
 
 static barrier_round *round_at(core_state *core, sync_object *o, uint32_t number, bool create)
 {

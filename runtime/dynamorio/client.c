@@ -29,7 +29,7 @@ void client_say(const char *format, ...)
     if (client.log != INVALID_FILE) dr_fprintf(client.log, "race: %s\n", line);
 }
 
-/* --- the core's host ------------------------------------------------------------------------------------------------- */
+/* --- the core's host ---------------------------------------------------------------------------------------------- */
 
 static void *host_reserve(void *context, size_t size)
 {
@@ -52,19 +52,18 @@ static void host_yield(void *context)
     dr_thread_yield();
 }
 
-/* --- options --------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
-static const char help[] =
-    "librace.so: reports data races of a program that `race` has made plans for\n"
-    "\n"
-    "usage: drrun -c librace.so [OPTION...] -- PROGRAM [ARGUMENT...]\n"
-    "\n"
-    "  -plan DIR       where the plans are, one <build id>.plan per module (.race/plans)\n"
-    "  -log DIR        also write reports to DIR/race.<pid>.log\n"
-    "  -exit_code N    exit code when the program ended with 0 but raced (66)\n"
-    "  -stats          print counters at exit\n"
-    "  -unchecked      run modules whose plan is damaged without checks instead of refusing\n"
-    "  -help           this text\n";
+static const char help[] = "librace.so: reports data races of a program that `race` has made plans for\n"
+                           "\n"
+                           "usage: drrun -c librace.so [OPTION...] -- PROGRAM [ARGUMENT...]\n"
+                           "\n"
+                           "  -plan DIR       where the plans are, one <build id>.plan per module (.race/plans)\n"
+                           "  -log DIR        also write reports to DIR/race.<pid>.log\n"
+                           "  -exit_code N    exit code when the program ended with 0 but raced (66)\n"
+                           "  -stats          print counters at exit\n"
+                           "  -unchecked      run modules whose plan is damaged without checks instead of refusing\n"
+                           "  -help           this text\n";
 
 static void refuse(const char *what, const char *which)
 {
@@ -87,7 +86,7 @@ static void parse_options(int argc, const char *argv[])
 {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        const char **text = !strcmp(argv[i], "-plan") ? &client.plan_dir
+        const char **text = !strcmp(argv[i], "-plan")  ? &client.plan_dir
                             : !strcmp(argv[i], "-log") ? &client.log_dir
                                                        : NULL;
         bool number = !strcmp(argv[i], "-exit_code");
@@ -121,7 +120,7 @@ static void open_log(void)
     if (client.log == INVALID_FILE) client_say("%s: cannot be written; reports go to stderr only", path);
 }
 
-/* --- events ---------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void event_fork(void *drcontext)
 {

@@ -22,14 +22,14 @@
 
 /* Newer versions of drmgr manage these events too, and forbid the plain ones by a macro of their name. */
 #ifdef dr_register_exit_event
-#    define client_register_exit_event drmgr_register_exit_event
+#define client_register_exit_event drmgr_register_exit_event
 #else
-#    define client_register_exit_event dr_register_exit_event
+#define client_register_exit_event dr_register_exit_event
 #endif
 #ifdef dr_register_filter_syscall_event
-#    define client_register_filter_syscall_event drmgr_register_filter_syscall_event
+#define client_register_filter_syscall_event drmgr_register_filter_syscall_event
 #else
-#    define client_register_filter_syscall_event dr_register_filter_syscall_event
+#define client_register_filter_syscall_event dr_register_filter_syscall_event
 #endif
 
 enum { CLIENT_ONCE_DEPTH = 16, CLIENT_REP_ACTIONS = 4 };
@@ -37,10 +37,10 @@ enum { CLIENT_ONCE_DEPTH = 16, CLIENT_REP_ACTIONS = 4 };
 typedef struct client_module {
     struct client_module *next; /* newest first; modules that are unloaded stay, for reports */
     app_pc start, end;
-    ptr_int_t bias;  /* of module-relative addresses */
+    ptr_int_t bias; /* of module-relative addresses */
     bool loaded;
-    char name[64];   /* of the file, without its directory */
-    const plan *plan; /* NULL: none */
+    char name[64];      /* of the file, without its directory */
+    const plan *plan;   /* NULL: none */
     ft_site first_site; /* number of the plan's site 0 */
 } client_module;
 
@@ -50,12 +50,12 @@ typedef struct { /* a repeated string instruction, between its two halves */
 } client_rep;
 
 typedef struct client_thread {
-    ft_thread *ft;   /* NULL: the core has no memory for it; nothing it does is checked */
-    uint64_t handle; /* what the program calls the thread: its thread pointer, which is its pthread_t */
-    ft_site create_site; /* of the pthread_create that is running */
-    ft_thread *child; /* of the clone that is running */
+    ft_thread *ft;         /* NULL: the core has no memory for it; nothing it does is checked */
+    uint64_t handle;       /* what the program calls the thread: its thread pointer, which is its pthread_t */
+    ft_site create_site;   /* of the pthread_create that is running */
+    ft_thread *child;      /* of the clone that is running */
     uint64_t mapping_size; /* of the mmap or mremap that is running */
-    uint64_t atomic;  /* address of the atomic access that is running */
+    uint64_t atomic;       /* address of the atomic access that is running */
     client_rep rep[CLIENT_REP_ACTIONS];
     sync_call *once[CLIENT_ONCE_DEPTH]; /* the pthread_once calls that are running, outermost first */
     unsigned once_depth;
@@ -64,18 +64,18 @@ typedef struct client_thread {
 typedef struct {
     ft_core *core;
     const char *plan_dir, *log_dir;
-    bool unchecked;   /* run on when a plan is damaged */
+    bool unchecked; /* run on when a plan is damaged */
     bool stats;
-    int exit_code;    /* when the program ends with 0 but raced */
+    int exit_code; /* when the program ends with 0 but raced */
     file_t log;
     void *report_lock;
-    uint64_t reported;      /* races printed */
+    uint64_t reported; /* races printed */
     uint64_t sites_planned, sites_instrumented, sites_refused;
     client_module *modules;
-    void *modules_lock;     /* a read-write lock */
+    void *modules_lock; /* a read-write lock */
     ft_site next_site;
-    int tls_field;          /* client_thread, with drmgr */
-    reg_id_t raw_segment;   /* ft_thread, read by inlined code */
+    int tls_field;        /* client_thread, with drmgr */
+    reg_id_t raw_segment; /* ft_thread, read by inlined code */
     uint raw_offset;
 } client_state;
 

@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-/* --- called from the code cache --------------------------------------------------------------------------------------- */
+/* --- called from the code cache ----------------------------------------------------------------------------------- */
 
 static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size, ft_site site)
 {
@@ -102,7 +102,7 @@ static void on_atomic_after(void)
     if (t->ft) ft_acquire(t->ft, t->atomic);
 }
 
-/* --- inserted code ------------------------------------------------------------------------------------------------------ */
+/* --- inserted code ------------------------------------------------------------------------------------------------ */
 
 typedef struct { /* where code is inserted, and for what */
     void *drcontext;
@@ -249,10 +249,10 @@ static void put_action(const place *p, instr_t *after, uint number)
     put_call(p, p->where, on_check, 3, module, action, site);
 }
 
-/* --- events ------------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
-/* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to find
- * out where it is, with locks that can deadlock when the program forks meanwhile. */
+/* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to
+ * find out where it is, with locks that can deadlock when the program forks meanwhile. */
 static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
 
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
@@ -272,11 +272,16 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
     const plan_site *s = plan_site_at(m->plan, addr);
     if (!s || !s->action_count) return EMIT;
     bool same = instr_length(drcontext, instr) == s->length;
-    if (!translating) __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
+    if (!translating)
+        __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
     if (!same) return EMIT; /* the code is not what the plan was made for */
     instr_t *after = instr_get_next(instr);
     for (uint i = 0; i < s->action_count && i < CLIENT_REP_ACTIONS; i++) {
-        place p = {drcontext, block, instr, m, &m->plan->actions[s->first_action + i],
+        place p = {drcontext,
+                   block,
+                   instr,
+                   m,
+                   &m->plan->actions[s->first_action + i],
                    m->first_site + (ft_site)(s - m->plan->sites)};
         put_action(&p, after, i);
     }

@@ -15,7 +15,7 @@ typedef struct {
     size_t map_size;
 } loaded_plan;
 
-/* --- the build id ------------------------------------------------------------------------------------------------------ */
+/* --- the build id ------------------------------------------------------------------------------------------------- */
 
 static bool read_memory(const void *from, void *to, size_t size)
 {
@@ -60,8 +60,7 @@ static unsigned read_headers(client_module *m, Elf64_Phdr headers[MAX_HEADERS])
     if (memcmp(elf.e_ident, ELFMAG, SELFMAG) || elf.e_phentsize != sizeof *headers || elf.e_phnum > MAX_HEADERS)
         return 0;
     uint64_t size = elf.e_phnum * sizeof *headers;
-    if (!is_inside(m, (uint64_t)m->start + elf.e_phoff, size) ||
-        !read_memory(m->start + elf.e_phoff, headers, size))
+    if (!is_inside(m, (uint64_t)m->start + elf.e_phoff, size) || !read_memory(m->start + elf.e_phoff, headers, size))
         return 0;
     uint64_t lowest = UINT64_MAX;
     for (unsigned i = 0; i < elf.e_phnum; i++)
@@ -115,7 +114,7 @@ static bool find_id(client_module *m, const char *path, char id[2 * MAX_ID + 1])
     return true;
 }
 
-/* --- plans --------------------------------------------------------------------------------------------------------------- */
+/* --- plans -------------------------------------------------------------------------------------------------------- */
 
 static const char *refused(const loaded_plan *p, const client_module *m, const char *id)
 {
@@ -196,7 +195,7 @@ static void event_module_unload(void *drcontext, const module_data_t *info)
     dr_rwlock_write_unlock(client.modules_lock);
 }
 
-/* --- questions ------------------------------------------------------------------------------------------------------------ */
+/* --- questions ---------------------------------------------------------------------------------------------------- */
 
 client_module *module_at(app_pc pc)
 {

@@ -97,7 +97,10 @@ static void add_side(buffer *b, const ft_race *race, const ft_side *side, const 
                      const char *freed)
 {
     char name[32];
-    add(b, "  %s of size %u at 0x%llx by %s:\n", is_free(side) ? freed : side->is_write ? write : read,
+    add(b, "  %s of size %u at 0x%llx by %s:\n",
+        is_free(side)    ? freed
+        : side->is_write ? write
+                         : read,
         access_size(side, race->size), (unsigned long long)race->addr, thread_name(side->thread, name));
     add_frames(b, side->site);
 }

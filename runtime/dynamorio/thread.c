@@ -21,7 +21,7 @@ static struct {
     thread_name *first; /* newest first */
 } names;
 
-/* --- names -------------------------------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------------------------- */
 
 static void name_add(uint64_t handle, ft_thread *ft, bool waits)
 {
@@ -73,7 +73,7 @@ static bool read_word(void *context, uint64_t addr, uint64_t *word)
 
 const sync_engine thread_engine = {NULL, thread_of, name_remove, read_word};
 
-/* --- birth and death ------------------------------------------------------------------------------------------------------ */
+/* --- birth and death ---------------------------------------------------------------------------------------------- */
 
 /* What inlined code sees. A thread that the core has no memory for looks like one without a slot. */
 static void set_raw_thread(ft_thread *ft)
@@ -110,7 +110,7 @@ void thread_forked_process(void *drcontext)
     if (t->ft) ft_forked_process(t->ft);
 }
 
-/* --- system calls ----------------------------------------------------------------------------------------------------------- */
+/* --- system calls ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t flags, tls;
@@ -144,7 +144,7 @@ static void before_clone(void *drcontext, client_thread *t, int number)
         t->handle = expr_segment_base(DR_SEG_FS);
         name_add(t->handle, t->ft, false);
     }
-    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD) ) return;
+    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD)) return;
     t->child = ft_fork(t->ft, t->create_site);
     if (!t->child) return;
     if (request.flags & CLONE_SETTLS) clear_stack(t, request.tls);
@@ -181,9 +181,7 @@ static bool event_before_syscall(void *drcontext, int number)
     case SYS_clone:
     case SYS_clone3: before_clone(drcontext, t, number); break;
     case SYS_mmap: t->mapping_size = dr_syscall_get_param(drcontext, 1); break;
-    case SYS_munmap:
-        ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1));
-        break;
+    case SYS_munmap: ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1)); break;
     case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
     case SYS_exit_group:
         if (client.reported && (dr_syscall_get_param(drcontext, 0) & 0xff) == 0)

@@ -61,8 +61,8 @@ static bool check_build_id(const plan_header *h)
 /* Tables lie behind the header, one after another, inside the file. */
 static plan_status check_tables(const plan_header *h)
 {
-    static const uint32_t record[PLAN_TABLES] = {sizeof(plan_site),   sizeof(plan_action), sizeof(plan_source),
-                                                 sizeof(plan_object), 1,                   0};
+    static const uint32_t record[PLAN_TABLES] = {
+        sizeof(plan_site), sizeof(plan_action), sizeof(plan_source), sizeof(plan_object), 1, 0};
     uint64_t end = sizeof *h;
     for (int i = 0; i < PLAN_TABLES; i++) {
         const plan_table *t = &h->tables[i];
@@ -214,7 +214,7 @@ const plan_site *plan_site_at(const plan *p, uint64_t addr)
 const plan_site *plan_site_covering(const plan *p, uint64_t addr)
 {
     /* Instructions may overlap (a jump over a lock prefix), so the nearest start need not be the one. */
-    for (const plan_site *s = site_before(p, addr); s && addr - s->addr < 15; s = s > p->sites ? s - 1 : NULL)
+    for (const plan_site *s = site_before(p, addr); s && addr - s->addr<15; s = s> p->sites ? s - 1 : NULL)
         if (addr - s->addr < s->length) return s;
     return NULL;
 }

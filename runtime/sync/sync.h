@@ -12,27 +12,27 @@
 #include "runtime/core/core.h"
 
 typedef enum {
-    SYNC_CREATE,       /* creates a thread: `site` is where, the engine does the rest */
-    SYNC_JOIN,         /* waits for the end of thread `object` */
-    SYNC_ACQUIRE,      /* after it, what was released at `object` is ordered before what comes */
-    SYNC_RELEASE,      /* what was done before it is ordered before later acquires of `object` */
-    SYNC_LOCK_READ,    /* a reader-writer lock */
+    SYNC_CREATE,    /* creates a thread: `site` is where, the engine does the rest */
+    SYNC_JOIN,      /* waits for the end of thread `object` */
+    SYNC_ACQUIRE,   /* after it, what was released at `object` is ordered before what comes */
+    SYNC_RELEASE,   /* what was done before it is ordered before later acquires of `object` */
+    SYNC_LOCK_READ, /* a reader-writer lock */
     SYNC_LOCK_WRITE,
     SYNC_UNLOCK,
     SYNC_WAIT,         /* a condition `object` with mutex `other`, which is released while it waits */
     SYNC_BARRIER_INIT, /* for `other` threads */
     SYNC_BARRIER,
-    SYNC_ONCE,         /* runs the function `other` if nobody has; all callers come after it */
-    SYNC_FORGET,       /* `object` is initialised, or destroyed */
-    SYNC_MALLOC,       /* of argument `object` times argument `other` bytes (none: times 1); returns the block */
-    SYNC_MEMALIGN,     /* the same, but stores the block at argument `third` and returns 0 */
-    SYNC_REALLOC,      /* block `object` gets `other` bytes; returns it, perhaps moved */
-    SYNC_FREE          /* of block `object` */
+    SYNC_ONCE,     /* runs the function `other` if nobody has; all callers come after it */
+    SYNC_FORGET,   /* `object` is initialised, or destroyed */
+    SYNC_MALLOC,   /* of argument `object` times argument `other` bytes (none: times 1); returns the block */
+    SYNC_MEMALIGN, /* the same, but stores the block at argument `third` and returns 0 */
+    SYNC_REALLOC,  /* block `object` gets `other` bytes; returns it, perhaps moved */
+    SYNC_FREE      /* of block `object` */
 } sync_meaning;
 
 typedef enum {
     SYNC_ALWAYS,
-    SYNC_ZERO,  /* an int 0 (also thrd_success), or EOWNERDEAD: the lock is held, its last owner died */
+    SYNC_ZERO,   /* an int 0 (also thrd_success), or EOWNERDEAD: the lock is held, its last owner died */
     SYNC_POINTER /* not NULL */
 } sync_success;
 
@@ -40,8 +40,8 @@ enum { SYNC_ARGS = 6, SYNC_NO_ARG = 0xff };
 
 typedef struct {
     const char *name;
-    uint8_t meaning; /* sync_meaning */
-    uint8_t success; /* sync_success: otherwise there is no second half */
+    uint8_t meaning;              /* sync_meaning */
+    uint8_t success;              /* sync_success: otherwise there is no second half */
     uint8_t object, other, third; /* numbers of arguments, or SYNC_NO_ARG */
 } sync_row;
 

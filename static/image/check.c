@@ -25,12 +25,11 @@ typedef struct {
 } abbreviation;
 
 typedef struct {
-    uint64_t offset; /* in .debug_abbrev; UINT64_MAX: nothing read yet */
-    uint64_t size;   /* bytes */
+    uint64_t size; /* bytes */
     bool bad;
     VEC(abbreviation) list;
     VEC(attribute) attributes;
-    map64 by_code; /* number + 1, for codes that do not count from 1 */
+    sort_key *by_code; /* sorted; NULL: codes count from 1 */
 } abbreviation_table;
 
 typedef struct {
@@ -187,11 +186,21 @@ static bool read_abbreviation(checker *k, cursor *c, uint64_t code, const unit_h
         vec_push(&t->attributes, (attribute){(uint16_t)name, (uint16_t)form});
     }
     vec_push(&t->list, a);
-    if (code != t->list.len) {
-        uint64_t *number = map64_add(&t->by_code, code);
-        if (!*number) *number = t->list.len;
-    }
     return true;
+}
+
+static void sort_codes(abbreviation_table *t)
+{
+    bool counted = true;
+    free(t->by_code);
+    t->by_code = NULL;
+    for (uint32_t i = 0; i < t->list.len; i++)
+        counted &= t->list.data[i].code == i + 1;
+    if (counted) return;
+    t->by_code = base_alloc(t->list.len * sizeof *t->by_code);
+    for (uint32_t i = 0; i < t->list.len; i++)
+        t->by_code[i] = (sort_key){t->list.data[i].code, i};
+    sort_keys(t->by_code, t->list.len);
 }
 
 /* Sizes of forms depend on the unit, so a table is read again when another kind of unit uses it. */
@@ -202,7 +211,6 @@ static void read_table(checker *k, const unit_header *unit)
     uint64_t size = k->copy->sections[SECTION_ABBREV].size, code;
     vec_clear(&t->list);
     vec_clear(&t->attributes);
-    map64_free(&t->by_code);
     t->size = 0;
     t->bad = !bytes || unit->table >= size;
     if (t->bad) return;
@@ -211,13 +219,21 @@ static void read_table(checker *k, const unit_header *unit)
         t->bad = !read_abbreviation(k, &c, code, unit);
     t->bad |= c.bad;
     t->size = (uint64_t)(c.at - (bytes + unit->table));
+    sort_codes(t);
 }
 
 static const abbreviation *find_abbreviation(const abbreviation_table *t, uint64_t code)
 {
-    if (code - 1 < t->list.len && t->list.data[code - 1].code == code) return &t->list.data[code - 1];
-    const uint64_t *number = map64_find(&t->by_code, code);
-    return number ? &t->list.data[*number - 1] : NULL;
+    if (!t->by_code) return code - 1 < t->list.len ? &t->list.data[code - 1] : NULL;
+    uint32_t low = 0, high = t->list.len; /* of equal codes the first counts */
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (t->by_code[mid].key < code)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < t->list.len && t->by_code[low].key == code ? &t->list.data[t->by_code[low].id] : NULL;
 }
 
 /* --- units ------------------------------------------------------------------------------------------------------- */
@@ -320,49 +336,52 @@ static bool check_entries(checker *k, const uint8_t *section, const unit_header 
     return good;
 }
 
-static void check_units(checker *k)
+static void use_unit(checker *k, const unit_header *unit)
 {
     image_dwarf *dwarf = k->dwarf;
-    dwarf_copy *copy = k->copy;
-    const uint8_t *section = copy->sections[k->section].bytes;
-    uint64_t size = copy->sections[k->section].size, limit = 1000 + size / 64; /* libdw keeps a kilobyte per unit */
-    if (!section) return;
-    copy->starts[k->section == SECTION_TYPES] = base_alloc_zero(1, size / 8 + 1);
-    cursor c = {.at = section, .end = section + size};
-    unsigned last_version = 0, last_size = 0;
-    for (unit_header unit; limit && c.at < c.end && read_header(k, &c, section, &unit); limit--) {
-        if (unit.table != k->table.offset || unit.version != last_version || unit.offset_size != last_size)
-            read_table(k, &unit);
-        k->table.offset = unit.table;
-        last_version = unit.version;
-        last_size = unit.offset_size;
-        dwarf_unit out = {.copy = copy};
-        bool good = !k->table.bad && k->table.size <= k->table_budget && check_entries(k, section, &unit);
-        if (good) {
-            k->table_budget -= k->table.size;
-            good = k->section == SECTION_TYPES ? dwarf_offdie_types(copy->dw, unit.first, &out.die) != NULL
-                                               : dwarf_offdie(copy->dw, unit.first, &out.die) != NULL;
-        }
-        if (!good) {
-            dwarf->damaged++;
-            continue;
-        }
-        vec_push(&dwarf->units, out);
-        *map64_add(&dwarf->unit_by_die, (uintptr_t)out.die.addr) = dwarf->units.len;
+    dwarf_unit out = {.copy = k->copy};
+    Dwarf_Die *die = k->section == SECTION_TYPES ? dwarf_offdie_types(k->copy->dw, unit->first, &out.die)
+                                                 : dwarf_offdie(k->copy->dw, unit->first, &out.die);
+    if (!die) {
+        dwarf->damaged++;
+        return;
     }
-    if (c.at < c.end || c.bad) dwarf->damaged++;
+    vec_push(&dwarf->units, out);
+    *map64_add(&dwarf->unit_by_die, (uintptr_t)out.die.addr) = dwarf->units.len;
+}
+
+static void check_units(checker *k)
+{
+    const uint8_t *section = k->copy->sections[k->section].bytes;
+    uint64_t size = k->copy->sections[k->section].size, limit = 1000 + size / 64; /* libdw keeps a kilobyte per unit */
+    if (!section) return;
+    k->copy->starts[k->section == SECTION_TYPES] = base_alloc_zero(1, size / 8 + 1);
+    cursor c = {.at = section, .end = section + size};
+    unit_header last = {.table = UINT64_MAX};
+    for (unit_header unit; limit && c.at < c.end && read_header(k, &c, section, &unit); limit--) {
+        if (unit.table != last.table || unit.version != last.version || unit.offset_size != last.offset_size)
+            read_table(k, &unit);
+        last = unit;
+        if (k->table.size > k->table_budget) break;
+        k->table_budget -= k->table.size;
+        if (!k->table.bad && check_entries(k, section, &unit))
+            use_unit(k, &unit);
+        else
+            k->dwarf->damaged++;
+    }
+    if (c.at < c.end || c.bad) k->dwarf->damaged++;
 }
 
 static void check_copy(image_dwarf *dwarf, dwarf_copy *copy)
 {
     static const dwarf_section sections[] = {SECTION_INFO, SECTION_TYPES};
     for (size_t i = 0; copy->dw && i < sizeof sections / sizeof *sections; i++) {
-        checker k = {.dwarf = dwarf, .copy = copy, .section = sections[i], .table = {.offset = UINT64_MAX}};
+        checker k = {.dwarf = dwarf, .copy = copy, .section = sections[i]};
         k.table_budget = 16 * copy->size + (1 << 20);
         check_units(&k);
         vec_free(&k.table.list);
         vec_free(&k.table.attributes);
-        map64_free(&k.table.by_code);
+        free(k.table.by_code);
     }
 }
 

@@ -51,7 +51,7 @@ typedef struct {
 
 typedef VEC(dwarf_unit) unit_list;
 
-/* A hash table from numbers to numbers; 0 is not a key. */
+/* map.c: a hash table from numbers to numbers; 0 is not a key. */
 typedef struct {
     uint64_t *keys, *values;
     uint32_t count, size;

@@ -277,7 +277,10 @@ static bool read_header(line_reader *r, uint64_t offset)
     r->c.end = r->c.at + length;
     unsigned version = r->table->version = (unsigned)cursor_uint(&r->c, 2);
     if (version < 2 || version > 5) return false;
-    if (version >= 5 && (cursor_uint(&r->c, 1) != 8 || cursor_uint(&r->c, 1) != 0)) return false;
+    if (version >= 5) {
+        uint64_t address_size = cursor_uint(&r->c, 1), segment_size = cursor_uint(&r->c, 1);
+        if (address_size != 8 || segment_size != 0) return false;
+    }
     uint64_t header = cursor_uint(&r->c, r->offset_size);
     if (r->c.bad || header > cursor_left(&r->c)) return false;
     const uint8_t *program = r->c.at + header;

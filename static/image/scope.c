@@ -84,6 +84,11 @@ const image_function *function_read(debug_index *index, debug_function *function
     f->name = die_linkage_name(dwarf, &function->die);
     f->file = die_file(dwarf, &function->die, DW_AT_decl_file);
     f->line = (uint32_t)die_number(dwarf, &function->die, DW_AT_decl_line, 0);
+    image_line at;
+    if (!f->file && line_lookup(dwarf, f->start, &at)) { /* what a compiler makes itself (OpenMP) is declared nowhere */
+        f->file = at.file;
+        f->line = at.line;
+    }
     f->returns = type_of(index, &function->die);
     f->is_optimised = r.optimised || optimised_by_name(dwarf, &function->die);
     f->parameter_count = r.parameters.len;

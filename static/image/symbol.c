@@ -89,6 +89,8 @@ void dynamic_read(image *img)
 
 typedef VEC(image_symbol) symbol_list;
 
+enum { MAX_VERSIONED = 1024 };
+
 static uint8_t type_of(unsigned char info)
 {
     static const uint8_t types[16] = {
@@ -110,10 +112,11 @@ static uint8_t bind_of(unsigned char info)
     }
 }
 
-/* `memcpy@@GLIBC_2.14` is how .symtab writes what .dynsym calls memcpy. */
+/* `memcpy@@GLIBC_2.14` is how .symtab writes what .dynsym calls memcpy. Names that no one would give a version are
+ * left alone: many symbols may share the bytes of one long name, and a copy of each would multiply it. */
 static const char *without_version(arena *memory, const char *name)
 {
-    const char *at = strchr(name, '@');
+    const char *at = memchr(name, '@', strnlen(name, MAX_VERSIONED));
     return at && at != name ? arena_string(memory, name, (size_t)(at - name)) : name;
 }
 
@@ -227,10 +230,13 @@ static void add_dynamic(image *img, symbol_list *list)
     add_tables(img, list, &file, SHT_DYNSYM);
 }
 
+/* Names are compared up to this length: a million endless names at one address must not take for ever. */
+enum { SORTED_BY = 1024 };
+
 /* The order of image->symbols: TLS last, then address, then name; equal ones by what says most. */
 static int symbol_compare(const image_symbol *x, const image_symbol *y)
 {
-    int names = x->name == y->name ? 0 : strcmp(x->name, y->name);
+    int names = x->name == y->name ? 0 : strncmp(x->name, y->name, SORTED_BY);
     if (names) return names;
     if (x->exported != y->exported) return x->exported ? -1 : 1;
     if (x->type != y->type) return x->type < y->type ? -1 : 1;

@@ -17,7 +17,7 @@ struct type_entry {
 
 static const type_entry IN_PROGRESS;
 
-static type_entry *type_from(debug_index *index, Dwarf_Die *die);
+static type_entry *type_from(debug_index *index, Dwarf_Die *start);
 
 /* --- interning --------------------------------------------------------------------------------------------------- */
 

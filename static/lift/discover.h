@@ -32,6 +32,7 @@ typedef struct {
     uint64_t *called, *jumped; /* bit per code byte: the target of a call, of a tail jump */
     uint64_t *pointed, *named; /* of a pointer in data, of an address that code takes */
     uint32_t builds;           /* rounds of building so far */
+    uint64_t trials;           /* instructions that may yet be decoded to see whether they are a function */
 } finder;
 
 static inline void finder_add(finder *f, uint64_t addr, uint32_t found)

@@ -392,26 +392,52 @@ static void finish(flow_scratch *s, flow_func *out)
     out->ref_count = s->refs.len;
 }
 
-void flow_build(const flow_space *space, flow_scratch *s, uint64_t entry, flow_func *out)
+static void begin(const flow_space *space, flow_scratch *s, uint64_t entry)
 {
+    const image_fde *fde = image_fde_at(space->img, entry);
     s->space = space;
     s->entry = entry;
-    const image_fde *fde = image_fde_at(space->img, entry);
     s->has_fde = fde;
-    s->limit = fde                                  ? fde->end
+    s->limit = fde                                ? fde->end
                : flow_region_at(space, entry + 1) ? flow_next_bit(space, space->starts, entry + 1)
-                                                    : entry + 1;
+                                                  : entry + 1;
     vec_clear(&s->denied);
     s->attempts = 0;
+    s->trial = false;
+}
+
+void flow_build(const flow_space *space, flow_scratch *s, uint64_t entry, flow_func *out)
+{
+    begin(space, s, entry);
     do {
         if (++s->attempts >= MAX_ATTEMPTS) vec_clear(&s->denied);
         traverse_reset(s);
         vec_push(&s->work, (leader){entry, 0});
         traverse(s);
         cut_blocks(s);
-        if (s->attempts == 1) jump_memory_allow(s->memory, space->steps + (uint64_t)STEPS_PER_INSN * s->insns.len, false);
+        if (s->attempts == 1)
+            jump_memory_allow(s->memory, space->steps + (uint64_t)STEPS_PER_INSN * s->insns.len, false);
     } while (s->jumps.len && !solve_jumps(s));
     finish(s, out);
+}
+
+bool flow_try(const flow_space *space, flow_scratch *s, uint64_t entry, uint32_t most, flow_trial *trial)
+{
+    begin(space, s, entry);
+    traverse_reset(s);
+    s->trial = true;
+    s->most = most;
+    vec_push(&s->work, (leader){entry, 0});
+    traverse(s);
+    *trial = (flow_trial){.insns = s->insns.data, .count = s->insns.len, .end = entry};
+    if (s->failed) return false;
+    for (uint32_t i = 0; i < s->leaves.len; i++)
+        if (s->leaves.data[i].kind == LEAVE_SHARE) return false;
+    for (uint32_t i = 0; i < s->insns.len; i++) {
+        uint64_t end = s->insns.data[i].addr + s->insns.data[i].len;
+        if (s->insns.data[i].addr - entry < s->limit - entry && end > trial->end) trial->end = end;
+    }
+    return trial->end > entry;
 }
 
 void flow_free_func(lift_func *func)

@@ -156,6 +156,16 @@ flow_scratch *flow_scratch_open(void);
 void flow_scratch_close(flow_scratch *scratch);
 /* The graph of the function that starts at entry. Everything but id, name, found and returns is filled. */
 void flow_build(const flow_space *space, flow_scratch *scratch, uint64_t entry, flow_func *out);
+
+typedef struct {
+    const lift_insn *insns; /* in no order; until the scratch is used again */
+    uint32_t count;
+    uint64_t end; /* of the part that begins at the entry */
+} flow_trial;
+
+/* Decodes what a function at entry would be, indirect jumps aside. False: it runs into what is no code, has more than
+ * `most` instructions, or jumps into the middle of others. */
+bool flow_try(const flow_space *space, flow_scratch *scratch, uint64_t entry, uint32_t most, flow_trial *trial);
 void flow_free(flow_func *f); /* with its lift_func */
 void flow_free_func(lift_func *func);
 

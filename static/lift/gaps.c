@@ -4,7 +4,11 @@
  * functions are looked for in what is not explained, first where pointers lead. */
 #include "static/lift/discover.h"
 
-enum { MAX_FINDS = 12 }; /* searches that begin anew */
+enum {
+    MAX_FINDS = 12,       /* searches that begin anew */
+    TRIAL_INSNS = 20000,  /* of a function that may be one */
+    TRIALS_PER_BYTE = 16  /* of code: instructions of all trials */
+};
 
 /* Code that is explained, sorted. */
 static void explained(const finder *f, pieces *out)
@@ -44,22 +48,18 @@ static bool is_odd(uint16_t mnemonic)
 /* Would a function that starts at addr make sense? Then `*end` is where its code ends. */
 static bool is_plausible(finder *f, uint64_t addr, uint64_t *end)
 {
-    flow_func trial;
-    flow_build(f->space, f->scratch[0], addr, &trial);
-    const lift_func *func = trial.func;
-    bool good = func->insn_count > 0;
-    for (uint32_t b = 0; b < func->block_count && good; b++)
-        good = func->blocks[b].end_kind != END_BAD;
-    for (uint32_t i = 0; i < func->insn_count && good; i++) {
-        const lift_insn *insn = &func->insns[i];
-        const uint8_t *bytes = image_bytes(f->space->img, insn->addr, &(uint64_t){0});
-        good = !is_odd(insn->mnemonic) && !(bytes[0] == 0 && bytes[1] == 0); /* add %al,(%rax) */
+    flow_trial trial;
+    uint64_t most = f->trials < TRIAL_INSNS ? f->trials : TRIAL_INSNS;
+    bool good = most && flow_try(f->space, f->scratch[0], addr, (uint32_t)most, &trial);
+    if (most) f->trials -= trial.count < f->trials ? trial.count : f->trials;
+    for (uint32_t i = 0; good && i < trial.count; i++) {
+        const lift_insn *insn = &trial.insns[i];
+        const flow_region *r = flow_region_at(f->space, insn->addr);
+        const uint8_t *bytes = insn->len > 1 ? r->bytes + (insn->addr - r->addr) : NULL;
+        good = !is_odd(insn->mnemonic) && !(bytes && bytes[0] == 0 && bytes[1] == 0); /* add %al,(%rax) */
     }
-    for (uint32_t l = 0; l < trial.leave_count && good; l++)
-        good = trial.leaves[l].kind != LEAVE_SHARE || trial.leaves[l].target == 0;
-    if (good) *end = func->end;
-    flow_free(&trial);
-    return good && *end > addr;
+    if (good) *end = trial.end;
+    return good;
 }
 
 /* Instructions with which only functions begin. */
@@ -165,6 +165,7 @@ void search_gaps(finder *f)
 {
     pieces known = {0};
     uint32_t finds = 0;
+    f->trials = TRIALS_PER_BYTE * f->space->code_size;
     for (search_kind kind = AT_NAMES; kind <= AT_GAPS;) {
         if (!known.len) explained(f, &known);
         search_all(f, &known, kind);

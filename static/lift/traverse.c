@@ -268,6 +268,7 @@ static uint32_t add_insn(flow_scratch *s, lift_insn insn, uint16_t marks)
 static void add_stop(flow_scratch *s, uint64_t addr, lift_end end)
 {
     uint32_t id = add_insn(s, (lift_insn){.addr = addr}, MARK_LEADER);
+    s->failed |= end == END_BAD;
     end_block(s, id, end);
     if (end == END_TAIL) leave(s, id, LEAVE_TAIL, addr);
 }
@@ -330,6 +331,10 @@ static void run(flow_scratch *s, uint64_t addr)
             return;
         }
         uint32_t id = add_insn(s, insn, marks);
+        if (s->trial && id >= s->most) {
+            s->failed = true;
+            return;
+        }
         if (ref.kind != REF_NONE && ref.addr - space->low < space->high - space->low && ref.addr < FLOW_POINTER)
             vec_push(&s->refs, ref.addr | (ref.kind == REF_POINTER ? FLOW_POINTER : 0));
         marks = 0;
@@ -344,7 +349,7 @@ static void run(flow_scratch *s, uint64_t addr)
 
 void traverse(flow_scratch *s)
 {
-    while (s->work.len) {
+    while (s->work.len && !(s->trial && s->failed)) {
         leader next = s->work.data[--s->work.len];
         uint32_t known = traverse_find(s, next.addr);
         s->depth = next.depth;
@@ -371,5 +376,6 @@ void traverse_reset(flow_scratch *s)
     s->map_used = s->chunk_count = 0;
     s->last_key = UINT64_MAX;
     s->foreign = 0;
+    s->failed = false;
     s->fde_low = s->fde_high = 0;
 }

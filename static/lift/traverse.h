@@ -54,6 +54,8 @@ struct flow_scratch {
     const flow_space *space;
     uint64_t entry, limit; /* the function's own extent: up to its FDE's end, or to the next function */
     uint64_t foreign;      /* instructions it has outside of it */
+    uint32_t most;         /* instructions to decode at most; beyond, or at what is no code, `failed` */
+    bool trial, failed;    /* trial: stop when it has failed */
     const image_fde *fde;  /* of [fde_low, fde_high), where decoding is; or NULL: there is none */
     uint64_t fde_low, fde_high;
     bool has_fde; /* one covers the entry */

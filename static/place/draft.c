@@ -6,10 +6,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* --- a table from contents to numbers ------------------------------------------------------------------------------- */
+/* --- a table from contents to numbers ----------------------------------------------------------------------------- */
 
 struct place_table {
-    uint32_t *numbers; /* plus 1; 0: empty */
+    uint32_t *numbers;       /* plus 1; 0: empty */
     uint32_t capacity, used; /* capacity: a power of two */
 };
 
@@ -59,7 +59,7 @@ static uint32_t *table_find(const plan_draft *draft, place_table *t, uint64_t ha
     return &t->numbers[at];
 }
 
-/* --- strings and sources ----------------------------------------------------------------------------------------------- */
+/* --- strings and sources ------------------------------------------------------------------------------------------ */
 
 static bool same_string(const plan_draft *draft, uint32_t offset, const void *key)
 {
@@ -98,8 +98,8 @@ static uint64_t source_hash(const plan_draft *draft, uint32_t number)
 
 static uint32_t add_source(plan_draft *draft, const plan_source *source)
 {
-    uint32_t *place = table_find(draft, draft->known_sources, XXH3_64bits(source, sizeof *source), same_source,
-                                 source_hash, source);
+    uint32_t *place =
+        table_find(draft, draft->known_sources, XXH3_64bits(source, sizeof *source), same_source, source_hash, source);
     if (!*place) {
         *place = draft->sources.len + 1;
         vec_push(&draft->sources, *source);
@@ -131,7 +131,7 @@ uint32_t draft_source(plan_draft *draft, const lift_func *func, uint64_t addr)
     return outer;
 }
 
-/* --- sites -------------------------------------------------------------------------------------------------------------- */
+/* --- sites -------------------------------------------------------------------------------------------------------- */
 
 static int by_address(const void *left, const void *right)
 {

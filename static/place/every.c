@@ -21,7 +21,7 @@ typedef struct {
 
 typedef enum { FATE_LOCAL, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
 
-/* --- what the IR says about an access -------------------------------------------------------------------------------- */
+/* --- what the IR says about an access ----------------------------------------------------------------------------- */
 
 static void index_accesses(placer *p)
 {
@@ -43,7 +43,7 @@ static bool is_own_frame(const ir_func *ir, const ir_insn *access)
     return access->flags & IR_FRAME && ir->frame_known && !ir->frame_escapes;
 }
 
-/* --- what its address says ----------------------------------------------------------------------------------------------- */
+/* --- what its address says ---------------------------------------------------------------------------------------- */
 
 static bool is_fixed(const plan_action *a)
 {
@@ -87,7 +87,7 @@ static void make_sync(plan_action *a)
     if (a->flags & PLAN_WRITE) a->flags |= PLAN_RELEASE;
 }
 
-/* --- one instruction -------------------------------------------------------------------------------------------------------- */
+/* --- one instruction ---------------------------------------------------------------------------------------------- */
 
 /* What becomes of one operand, given what the IR knows about it: `value` is its IR_ACCESS, or 0 when it has none. */
 static fate judge(const placer *p, const place_insn *insn, place_operand *operand, ir_value value)
@@ -116,8 +116,8 @@ static fate judge(const placer *p, const place_insn *insn, place_operand *operan
     return FATE_CHECK;
 }
 
-/* The IR_ACCESS of each operand: the one of its kind. Two of one kind (cmps) are taken in order: both go through rsi and
- * then rdi. */
+/* The IR_ACCESS of each operand: the one of its kind. Two of one kind (cmps) are taken in order: both go through rsi
+ * and then rdi. */
 static ir_value take_access(const placer *p, const place_operand *operand, bool taken[PLACE_OPERANDS], uint32_t insn,
                             unsigned operands)
 {

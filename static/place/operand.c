@@ -23,7 +23,8 @@ static bool is_bit_test(const ZydisDecodedInstruction *insn)
 
 static uint8_t bit_offset_register(ZydisRegister reg)
 {
-    return (uint8_t)(PLAN_REGISTER + ZydisRegisterGetId(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)));
+    return (uint8_t)(PLAN_REGISTER +
+                     ZydisRegisterGetId(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg)));
 }
 
 static bool is_stack_access(const ZydisDecodedOperand *op)
@@ -62,9 +63,15 @@ static place_operand convert(const ZydisDecodedInstruction *insn, const ZydisDec
     place_operand out = {.known = op->mem.type == ZYDIS_MEMOP_TYPE_MEM && insn->mnemonic != ZYDIS_MNEMONIC_XLAT &&
                                   !is_masked(insn)};
     plan_action *a = &out.action;
-    *a = (plan_action){.kind = PLAN_CHECK, .base = PLAN_NOTHING, .index = PLAN_NOTHING, .scale = 1,
-                       .bits = PLAN_NOTHING, .width = insn->address_width == 32 ? 4 : 8, .counter = PLAN_NOTHING,
-                       .count = 1, .size = (uint32_t)op->size / 8};
+    *a = (plan_action){.kind = PLAN_CHECK,
+                       .base = PLAN_NOTHING,
+                       .index = PLAN_NOTHING,
+                       .scale = 1,
+                       .bits = PLAN_NOTHING,
+                       .width = insn->address_width == 32 ? 4 : 8,
+                       .counter = PLAN_NOTHING,
+                       .count = 1,
+                       .size = (uint32_t)op->size / 8};
     if (op->actions & ZYDIS_OPERAND_ACTION_MASK_READ) a->flags |= PLAN_READ;
     if (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) a->flags |= PLAN_WRITE;
     a->disp = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
@@ -105,8 +112,7 @@ bool place_decode(const image *img, const lift_insn *insn, place_insn *out)
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     if (!bytes || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, available, &decoded, ops))) return false;
     out->is_exchange = is_cmpxchg(decoded.mnemonic);
-    out->is_repeated =
-        decoded.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    out->is_repeated = decoded.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
     for (unsigned i = 0; i < decoded.operand_count; i++) {
         const ZydisDecodedOperand *op = &ops[i];
         if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type == ZYDIS_MEMOP_TYPE_AGEN || is_stack_access(op))

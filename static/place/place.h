@@ -13,7 +13,7 @@
 #include "include/race/plan.h"
 #include "static/lift/lift.h"
 
-/* --- one instruction (operand.c) ----------------------------------------------------------------------------------- */
+/* --- one instruction (operand.c) ---------------------------------------------------------------------------------- */
 
 enum { PLACE_OPERANDS = 4 };
 
@@ -32,7 +32,7 @@ typedef struct {
 /* False: it cannot be decoded. */
 bool place_decode(const image *img, const lift_insn *insn, place_insn *out);
 
-/* --- the draft (draft.c) -------------------------------------------------------------------------------------------- */
+/* --- the draft (draft.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct place_table place_table; /* from contents to numbers */
 
@@ -56,13 +56,13 @@ uint32_t draft_source(plan_draft *draft, const lift_func *func, uint64_t addr);
  * Adds the module's data objects. */
 void draft_finish(plan_draft *draft);
 
-/* --- placement (every.c) ---------------------------------------------------------------------------------------------- */
+/* --- placement (every.c) ------------------------------------------------------------------------------------------ */
 
 /* A check at every access, except those that certainly are of this thread alone or of memory that nobody writes; atomic
- * accesses become synchronisation. Requires a module lifted with IR. The draft is started and finished; draft_free it. */
+ * accesses become synchronisation. Requires a module lifted with IR. The draft is started and finished here. */
 void place_every(const lift_module *module, plan_draft *draft);
 
-/* --- output (write.c) -------------------------------------------------------------------------------------------------- */
+/* --- output (write.c) --------------------------------------------------------------------------------------------- */
 
 /* The bytes of the plan; free() the result. Requires draft_finish. */
 void *plan_encode(const plan_draft *draft, size_t *size);

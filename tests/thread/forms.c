@@ -18,9 +18,7 @@ static const struct form *chosen;
 
 #define AT (buffer + BASE)
 
-static void nothing(void)
-{
-}
+static void nothing(void) {}
 
 static void load_unaligned(void)
 {
@@ -108,7 +106,9 @@ static void by_segment(void)
 static void push_pop(void)
 {
     __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushq (%0)\n\tpopq 8(%0)\n\tleaq 128(%%rsp), %%rsp"
-                     : : "r"(AT) : "memory");
+                     :
+                     : "r"(AT)
+                     : "memory");
 }
 static void exchange_that_fails(void)
 {
@@ -118,7 +118,8 @@ static void exchange_that_fails(void)
 static void call_through(void)
 {
     __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tcall *(%0)\n\tleaq 128(%%rsp), %%rsp"
-                     : : "b"(AT)
+                     :
+                     : "b"(AT)
                      : "memory", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 }
 

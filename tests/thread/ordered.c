@@ -21,7 +21,7 @@ static void together(void *(*body)(void *))
         pthread_join(threads[i], NULL);
 }
 
-/* --- mutexes, also tried --------------------------------------------------------------------------------------- */
+/* --- mutexes, also tried ------------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long counted, tried;
@@ -43,7 +43,7 @@ static void *mutexes(void *argument)
     return NULL;
 }
 
-/* --- a queue with conditions ----------------------------------------------------------------------------------- */
+/* --- a queue with conditions -------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t filled = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
@@ -83,7 +83,7 @@ static void *conditions(void *argument)
     return NULL;
 }
 
-/* --- reader-writer locks ---------------------------------------------------------------------------------------- */
+/* --- reader-writer locks ------------------------------------------------------------------------------------------ */
 
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static int table[16];
@@ -105,7 +105,7 @@ static void *rwlocks(void *argument)
     return NULL;
 }
 
-/* --- barriers ------------------------------------------------------------------------------------------------------ */
+/* --- barriers ----------------------------------------------------------------------------------------------------- */
 
 static pthread_barrier_t barrier;
 static long cells[2][THREADS];
@@ -123,7 +123,7 @@ static void *barriers(void *argument)
     return NULL;
 }
 
-/* --- semaphores: a ring of threads ---------------------------------------------------------------------------------- */
+/* --- semaphores: a ring of threads -------------------------------------------------------------------------------- */
 
 static sem_t turn[THREADS];
 static long passed;
@@ -140,7 +140,7 @@ static void *semaphores(void *argument)
     return NULL;
 }
 
-/* --- once -------------------------------------------------------------------------------------------------------------- */
+/* --- once --------------------------------------------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int prepared[8];
@@ -158,7 +158,7 @@ static void *onces(void *argument)
     return (void *)(size_t)prepared[3];
 }
 
-/* --- atomics: a lock and a message --------------------------------------------------------------------------------------- */
+/* --- atomics: a lock and a message -------------------------------------------------------------------------------- */
 
 static atomic_flag spin = ATOMIC_FLAG_INIT;
 static atomic_long ready;
@@ -184,7 +184,7 @@ static void *atomics(void *argument)
     return NULL;
 }
 
-/* --- memory that many threads use one after another: heap, thread-local, stacks ---------------------------------------------- */
+/* --- memory that many threads use one after another: heap, thread-local, stacks ----------------------------------- */
 
 static _Thread_local long own[4];
 

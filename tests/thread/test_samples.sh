@@ -12,7 +12,10 @@ for source in "$RACE_SOURCE"/samples/*.c "$RACE_SOURCE"/samples/*.cpp; do
     for compiler in gcc clang; do
         case $name in *.cpp) case $compiler in gcc) compiler=g++ ;; *) compiler=clang++ ;; esac ;; esac
         command -v "$compiler" >/dev/null || continue
-        "$compiler" -g -O0 -pthread "$source" -o program 2>"$work/build" || { fail "$name: $(head -1 "$work/build")"; continue; }
+        if ! "$compiler" -g -O0 -pthread "$source" -o program 2>"$work/build"; then
+            fail "$name: $(head -1 "$work/build")"
+            continue
+        fi
         seen=
         for round in 1 2 3 4 5 6 7 8; do # some races need threads that overlap
             run "$RACE" run ./program

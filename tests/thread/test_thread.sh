@@ -12,9 +12,15 @@ marked() { grep -n "// $1" "$here/racy.c" | cut -d: -f1; }
 # sides: of each report in $work/err one line: kind and line number of both accesses, sorted.
 sides() {
     awk '/^WARNING: race: data race \(pid=[0-9]+\)$/ { n = 0 }
-        /^  (Read|Write|Free|Previous read|Previous write|Previous free) of size [0-9]+ at 0x[0-9a-f]+ by (main thread|thread T[0-9]+):$/ {
-            kind = tolower($1 == "Previous" ? $2 : $1); next }
-        kind && /^    #0 / { match($0, /\.c:[0-9]+/); side[++n] = kind " " substr($0, RSTART + 3, RLENGTH - 3); kind = "" }
+        /^  (Previous )?([Rr]ead|[Ww]rite|[Ff]ree) of size [0-9]+ at 0x[0-9a-f]+ by (main thread|thread T[0-9]+):$/ {
+            kind = tolower($1 == "Previous" ? $2 : $1)
+            next
+        }
+        kind && /^    #0 / {
+            match($0, /\.c:[0-9]+/)
+            side[++n] = kind " " substr($0, RSTART + 3, RLENGTH - 3)
+            kind = ""
+        }
         /^SUMMARY: race: data race / { print side[1] < side[2] ? side[1] ", " side[2] : side[2] ", " side[1] }
     ' "$work/err"
 }
@@ -69,6 +75,16 @@ grep -q 'WARNING: race: data race' logs/race.*.log || fail "no report in the log
 strip -s -o stripped racy
 expect 66 "$RACE" run ./stripped
 error_has "(stripped+0x"
+
+# Libraries of the program's own are checked too, also those without a build id.
+build racy gcc -O1 -Dmain=racy_main -shared -fPIC -Wl,--build-id=none
+mv racy libracy.so
+echo 'int racy_main(int, char **); int main(int argc, char **argv) { return racy_main(argc, argv); }' >user.c
+gcc user.c -o user -Wl,--build-id=none -Wl,-rpath,"$work" -L. -lracy || fail "user.c does not compile"
+expect 66 "$RACE" run ./user
+[ "$(sides)" = "$racing" ] || fail "in a library: reported \"$(sides)\" instead of \"$racing\""
+error_has "(libracy.so+0x"
+build racy gcc -O0
 
 # A plan is reused, remade when it is damaged, and refused by the client when it is damaged.
 rm -rf .race

@@ -37,6 +37,9 @@ target_include_directories(race_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(race_options INTERFACE _GNU_SOURCE=) # empty: a file that defines it too may do so
 target_compile_options(race_options INTERFACE -Wall -Wextra -Wstrict-prototypes -Wold-style-definition -Wvla
     -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough)
+if(CMAKE_C_COMPILER_ID MATCHES "Clang") # gcc has the first attribute and not the second warning
+    target_compile_options(race_options INTERFACE -Wno-unknown-attributes -Wno-bitwise-instead-of-logical)
+endif()
 if(RACE_FUZZ)
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
         message(FATAL_ERROR "RACE_FUZZ needs clang: configure with -DCMAKE_C_COMPILER=clang")

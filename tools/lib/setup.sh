@@ -22,23 +22,25 @@ missing_packages() {
     done
 }
 
-# as_root COMMAND...: fails when there is no way to be root without asking.
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
-        sudo "$@"
+# cannot_install: says why packages cannot be installed; fails when they can.
+cannot_install() {
+    if ! command -v apt-get >/dev/null; then
+        echo "there is no apt-get"
+    elif [ "$(id -u)" != 0 ] && ! { command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
+        echo "neither root nor sudo"
     else
         return 1
     fi
 }
 
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
 # apt_install PACKAGE...: quiet when it goes well; its output is in build/install.log.
 apt_install() {
-    command -v apt-get >/dev/null || return 1
     {
         as_root env DEBIAN_FRONTEND=noninteractive apt-get -q update || true
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@"
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
+            install "$@"
     } >>"$root/build/install.log" 2>&1
 }
 
@@ -47,14 +49,17 @@ apt_install() {
 need() {
     mkdir -p "$root/build"
     missing=$(missing_packages "$@")
-    if [ -n "$missing" ]; then
+    [ -n "$missing" ] || return 0
+    if ! why=$(cannot_install); then
         say "installing ${missing% }"
+        # All at once; if that fails, at least what the build needs.
+        # shellcheck disable=SC2046,SC2086
         apt_install $missing || apt_install $(missing_packages build) || true
+        why="apt-get failed, see build/install.log"
     fi
-    missing=$(missing_packages build)
-    [ -z "$missing" ] || die "missing packages: ${missing% } (they could not be installed, see build/install.log)"
     missing=$(missing_packages "$@")
-    [ -z "$missing" ] || echo "race: missing packages: ${missing% }: the tests that need them are skipped"
+    [ -z "$(missing_packages build)" ] || die "missing packages: ${missing% } (not installed: $why)"
+    [ -z "$missing" ] || echo "race: missing packages: ${missing% } (not installed: $why); some tests are skipped"
 }
 
 # need_unity: an installed Unity, Debian's package cmock, or the sources that get-unity fetches. Not having it is not
@@ -66,7 +71,7 @@ need_unity() {
     done
     [ ! -e "$root/build/unity/src/unity.c" ] || return 0
     say "fetching Unity, the unit test framework"
-    if apt-cache show cmock >/dev/null 2>&1 && apt_install cmock; then return 0; fi
+    if apt-cache show cmock >/dev/null 2>&1 && ! cannot_install >/dev/null && apt_install cmock; then return 0; fi
     "$root/tools/lib/get-unity" "$root/build/unity" || true
 }
 

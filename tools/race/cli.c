@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void one_line(const char *format, va_list args, const char *subcommand)
+__attribute__((format(printf, 1, 0))) static void one_line(const char *format, va_list args, const char *subcommand)
 {
     char raw[2048], line[2048];
     vsnprintf(raw, sizeof raw, format, args);

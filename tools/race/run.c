@@ -32,15 +32,9 @@ typedef struct {
 enum { KEY_HELP = 1, KEY_ENGINE, KEY_STATE, KEY_PLAN, KEY_LOG, KEY_EXIT_CODE, KEY_STATS, KEY_JOBS };
 
 static const cli_option options[] = {
-    {"help", 'h', KEY_HELP, false},
-    {"engine", 0, KEY_ENGINE, true},
-    {"state", 0, KEY_STATE, true},
-    {"plan", 0, KEY_PLAN, true},
-    {"log", 0, KEY_LOG, true},
-    {"exit-code", 0, KEY_EXIT_CODE, true},
-    {"stats", 0, KEY_STATS, false},
-    {"jobs", 'j', KEY_JOBS, true},
-    {0},
+    {"help", 'h', KEY_HELP, false}, {"engine", 0, KEY_ENGINE, true}, {"state", 0, KEY_STATE, true},
+    {"plan", 0, KEY_PLAN, true},    {"log", 0, KEY_LOG, true},       {"exit-code", 0, KEY_EXIT_CODE, true},
+    {"stats", 0, KEY_STATS, false}, {"jobs", 'j', KEY_JOBS, true},   {0},
 };
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
@@ -72,7 +66,7 @@ static int make_directory(const char *path)
     return cli_error("%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* --- plans ----------------------------------------------------------------------------------------------------------- */
+/* --- plans -------------------------------------------------------------------------------------------------------- */
 
 /* A sound plan of this module is there. */
 static bool is_current(const char *path, const image *img)
@@ -139,7 +133,7 @@ static FILE *ask_loader(const char *program, pid_t *child)
     return from;
 }
 
-/* A library that cannot be read is left out: its accesses are not checked, which is what happens to the system's too. */
+/* A library that cannot be read is left out: its accesses are not checked, like those of the system's libraries. */
 static int plan_libraries(const request *r, const char *program, const char *plans)
 {
     pid_t child;
@@ -183,7 +177,7 @@ static int analyse(const request *r, const char *program, const char *plans)
     return code;
 }
 
-/* --- the engine -------------------------------------------------------------------------------------------------------- */
+/* --- the engine --------------------------------------------------------------------------------------------------- */
 
 /* The first of the candidates that is a file, or NULL; all are freed but the result. */
 static char *first_file(char **candidates, unsigned count, int mode)
@@ -305,10 +299,12 @@ static int run(int argc, char **argv)
         case KEY_LOG: r.log = walk.value; break;
         case KEY_STATS: r.stats = true; break;
         case KEY_EXIT_CODE:
-            if (!cli_number(walk.value, 0, 255, &r.exit_code)) return cli_usage("run", "%s is no exit code", walk.value);
+            if (!cli_number(walk.value, 0, 255, &r.exit_code))
+                return cli_usage("run", "%s is no exit code", walk.value);
             break;
         case KEY_JOBS:
-            if (!cli_number(walk.value, 1, 1024, &r.jobs)) return cli_usage("run", "%s is no number of jobs", walk.value);
+            if (!cli_number(walk.value, 1, 1024, &r.jobs))
+                return cli_usage("run", "%s is no number of jobs", walk.value);
             break;
         default: return EXIT_USAGE;
         }

@@ -69,8 +69,8 @@ static bool oracle_unordered(const oracle *o, unsigned thread, const oracle_cloc
 /* Records the access to one byte; true: it races. */
 static bool oracle_access(oracle *o, unsigned thread, unsigned byte, bool is_write)
 {
-    bool races = oracle_unordered(o, thread, &o->write[byte]) ||
-                 (is_write && oracle_unordered(o, thread, &o->read[byte]));
+    bool races =
+        oracle_unordered(o, thread, &o->write[byte]) || (is_write && oracle_unordered(o, thread, &o->read[byte]));
     (is_write ? &o->write[byte] : &o->read[byte])->at[thread] = o->thread[thread].at[thread];
     return races;
 }

@@ -147,8 +147,57 @@ static void test_splitting_a_cell_loses_no_reader(void)
     run(splitting_body);
     for (unsigned i = 0; i < CELLS; i++) {
         TEST_ASSERT_EQUAL_UINT_MESSAGE(1, raced[i * 4 + 2], "the byte that is written races");
-        TEST_ASSERT_EQUAL_UINT_MESSAGE(0, raced[i * 4] + raced[i * 4 + 1] + raced[i * 4 + 3], "the others are only read");
+        TEST_ASSERT_EQUAL_UINT_MESSAGE(0, raced[i * 4] + raced[i * 4 + 1] + raced[i * 4 + 3],
+                                       "the others are only read");
     }
+}
+
+/* Two threads meet at each cell and access it at the same moment, as nearly as that can be had. The cells have read
+ * vectors already: two other threads have read them. */
+static unsigned met;
+
+static void meet(unsigned round)
+{
+    __atomic_fetch_add(&met, 1, __ATOMIC_SEQ_CST);
+    for (unsigned spins = 0; __atomic_load_n(&met, __ATOMIC_SEQ_CST) < 2 * (round + 1); spins++)
+        if (spins > 2000) sched_yield();
+}
+
+static void *meeting_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    for (unsigned i = 0; me >= 2 && i < CELLS; i++)
+        ft_read(threads[me], base + i * 4, 4, 40);
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; me < 2 && i < CELLS; i++) {
+        meet(i);
+        uint64_t at = base + i * 4;
+        if (me == 0)
+            ft_write(threads[me], at + (i & 1), i & 1 ? 1 : 4, 41); /* every other one splits the cell */
+        else
+            ft_read(threads[me], at, 4, 42);
+    }
+    return NULL;
+}
+
+static unsigned char seen_both[CELLS * 4];
+
+static void note_meeting(void *context, const ft_race *race)
+{
+    (void)context;
+    if (race->now.site < 41 || race->before.site < 41) return; /* with the two that came before */
+    for (uint32_t i = 0; i < race->size; i++)
+        __atomic_store_n(&seen_both[race->addr + i - base], 1, __ATOMIC_RELAXED);
+}
+
+static void test_two_who_meet_at_a_shared_cell_see_each_other(void)
+{
+    memset(seen_both, 0, sizeof seen_both);
+    met = 0;
+    core = ft_create(&(ft_host){&host, test_reserve, test_discard, test_yield, note_meeting});
+    run(meeting_body);
+    for (unsigned i = 0; i < CELLS; i++)
+        TEST_ASSERT_EQUAL_UINT(1, seen_both[i * 4 + (i & 1)]);
 }
 
 int main(void)
@@ -158,5 +207,6 @@ int main(void)
     RUN_TEST(test_one_of_a_reader_and_a_writer_sees_the_other);
     RUN_TEST(test_one_of_two_writers_sees_the_other);
     RUN_TEST(test_splitting_a_cell_loses_no_reader);
+    RUN_TEST(test_two_who_meet_at_a_shared_cell_see_each_other);
     return UNITY_END();
 }

@@ -16,9 +16,9 @@ enum { NEVER = -1 };
 
 typedef struct {
     bool alive, ended, joined;
-    int reading[RWLOCKS];   /* how often it holds it for reading */
-    bool waits;             /* inside the barrier */
-    unsigned round;         /* of the oracle's barrier clocks */
+    int reading[RWLOCKS]; /* how often it holds it for reading */
+    bool waits;           /* inside the barrier */
+    unsigned round;       /* of the oracle's barrier clocks */
     uint32_t core_round;
     ft_thread *ft;
 } trace_thread;
@@ -51,12 +51,8 @@ typedef struct {
 
 static trace the_trace;
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
+void setUp(void) {}
+void tearDown(void) {}
 
 static uint64_t next_random(trace *t)
 {

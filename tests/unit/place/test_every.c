@@ -13,36 +13,36 @@ __asm__(".text\n"
         ".globl probe_accesses\n"
         ".type probe_accesses, @function\n"
         "probe_accesses:\n"
-        "   movq -16(%rdi,%rsi,8), %rax\n"         /* 0 */
-        "   movb $1, (%r9)\n"                      /* 1 */
-        "   addl $1, probe_data(%rip)\n"           /* 2 */
-        "   rep stosq\n"                           /* 3 */
-        "   repne scasb\n"                         /* 4 */
-        "   movsl\n"                               /* 5 */
-        "   lock xaddl %eax, (%rdx)\n"             /* 6 */
-        "   xchgq %rax, 8(%rbx)\n"                 /* 7 */
-        "   btsl %ecx, (%rdi)\n"                   /* 8 */
-        "   movl %fs:probe_tls@tpoff, %eax\n"      /* 9 */
-        "   movl (%esi), %eax\n"                   /* 10 */
-        "   pushq (%rdi)\n"                        /* 11 */
-        "   popq %rax\n"                           /* nothing */
-        "   movq %rax, -8(%rsp)\n"                 /* nothing: its own frame */
-        "   movq %fs:0x28, %rcx\n"                 /* nothing: the control block */
-        "   movl probe_constant(%rip), %eax\n"     /* nothing: constant */
-        "   nopw (%rdi)\n"                         /* nothing */
-        "   leaq (%rdi,%rdi), %rax\n"              /* nothing */
+        "   movq -16(%rdi,%rsi,8), %rax\n"             /* 0 */
+        "   movb $1, (%r9)\n"                          /* 1 */
+        "   addl $1, probe_data(%rip)\n"               /* 2 */
+        "   rep stosq\n"                               /* 3 */
+        "   repne scasb\n"                             /* 4 */
+        "   movsl\n"                                   /* 5 */
+        "   lock xaddl %eax, (%rdx)\n"                 /* 6 */
+        "   xchgq %rax, 8(%rbx)\n"                     /* 7 */
+        "   btsl %ecx, (%rdi)\n"                       /* 8 */
+        "   movl %fs:probe_tls@tpoff, %eax\n"          /* 9 */
+        "   movl (%esi), %eax\n"                       /* 10 */
+        "   pushq (%rdi)\n"                            /* 11 */
+        "   popq %rax\n"                               /* nothing */
+        "   movq %rax, -8(%rsp)\n"                     /* nothing: its own frame */
+        "   movq %fs:0x28, %rcx\n"                     /* nothing: the control block */
+        "   movl probe_constant(%rip), %eax\n"         /* nothing: constant */
+        "   nopw (%rdi)\n"                             /* nothing */
+        "   leaq (%rdi,%rdi), %rax\n"                  /* nothing */
         "   vpgatherdd %xmm1, (%rdi,%xmm2,4), %xmm3\n" /* unplanned */
-        "   maskmovdqu %xmm1, %xmm2\n"             /* unplanned */
-        "   movl probe_atomic(%rip), %eax\n"       /* 12 */
-        "   movl %eax, probe_atomic(%rip)\n"       /* 13 */
+        "   maskmovdqu %xmm1, %xmm2\n"                 /* unplanned */
+        "   movl probe_atomic(%rip), %eax\n"           /* 12 */
+        "   movl %eax, probe_atomic(%rip)\n"           /* 13 */
         "   ret\n"
         ".size probe_accesses, . - probe_accesses\n"
         ".globl probe_calls\n"
         ".type probe_calls, @function\n"
         "probe_calls:\n"
         "   pushq %rax\n"
-        "   call probe_accesses\n"                 /* 0: no action */
-        "   call *16(%rdi)\n"                      /* 1: a read */
+        "   call probe_accesses\n" /* 0: no action */
+        "   call *16(%rdi)\n"      /* 1: a read */
         "   popq %rax\n"
         "   ret\n"
         ".size probe_calls, . - probe_calls\n");
@@ -60,12 +60,8 @@ static void *bytes;
 static size_t size;
 static plan p;
 
-void setUp(void)
-{
-}
-void tearDown(void)
-{
-}
+void setUp(void) {}
+void tearDown(void) {}
 
 /* The sites of a function, in order. */
 static unsigned sites_of(const char *name, const plan_site **sites)
@@ -116,12 +112,14 @@ static void test_each_form_of_operand_becomes_its_action(void)
     const unsigned none = PLAN_NOTHING, all = PLAN_READ | PLAN_WRITE | PLAN_ACQUIRE | PLAN_RELEASE;
     same_action(&a[s[0].first_action], (wanted){PLAN_READ, PLAN_CHECK, RDI, RSI, 8, 0, -16, 8}, __LINE__);
     same_action(&a[s[1].first_action], (wanted){PLAN_WRITE, PLAN_CHECK, R9, none, 1, 0, 0, 1}, __LINE__);
-    same_action(&a[s[2].first_action], (wanted){PLAN_READ | PLAN_WRITE, PLAN_CHECK, PLAN_MODULE, none, 1, 0, 0, 4}, __LINE__);
+    same_action(&a[s[2].first_action], (wanted){PLAN_READ | PLAN_WRITE, PLAN_CHECK, PLAN_MODULE, none, 1, 0, 0, 4},
+                __LINE__);
     TEST_ASSERT_EQUAL_HEX64(symbol_address("probe_data"), a[s[2].first_action].disp);
     same_action(&a[s[3].first_action], (wanted){PLAN_WRITE | PLAN_DOWN, PLAN_CHECK, RDI, none, 1, 0, 0, 8}, __LINE__);
     TEST_ASSERT_EQUAL_INT(RCX, a[s[3].first_action].counter);
     TEST_ASSERT_EQUAL_INT(8, a[s[3].first_action].stride);
-    same_action(&a[s[4].first_action], (wanted){PLAN_READ | PLAN_DOWN | PLAN_UNTIL, PLAN_CHECK, RDI, none, 1, 0, 0, 1}, __LINE__);
+    same_action(&a[s[4].first_action], (wanted){PLAN_READ | PLAN_DOWN | PLAN_UNTIL, PLAN_CHECK, RDI, none, 1, 0, 0, 1},
+                __LINE__);
     TEST_ASSERT_EQUAL_INT(2, s[5].action_count);
     same_action(&a[s[5].first_action], (wanted){PLAN_WRITE, PLAN_CHECK, RDI, none, 1, 0, 0, 4}, __LINE__);
     same_action(&a[s[5].first_action + 1], (wanted){PLAN_READ, PLAN_CHECK, RSI, none, 1, 0, 0, 4}, __LINE__);
@@ -134,8 +132,10 @@ static void test_each_form_of_operand_becomes_its_action(void)
     same_action(&a[s[10].first_action], (wanted){PLAN_READ, PLAN_CHECK, RSI, none, 1, 0, 0, 4}, __LINE__);
     TEST_ASSERT_EQUAL_INT(4, a[s[10].first_action].width);
     same_action(&a[s[11].first_action], (wanted){PLAN_READ, PLAN_CHECK, RDI, none, 1, 0, 0, 8}, __LINE__);
-    same_action(&a[s[12].first_action], (wanted){PLAN_READ | PLAN_ACQUIRE, PLAN_SYNC, PLAN_MODULE, none, 1, 0, 0, 4}, __LINE__);
-    same_action(&a[s[13].first_action], (wanted){PLAN_WRITE | PLAN_RELEASE, PLAN_SYNC, PLAN_MODULE, none, 1, 0, 0, 4}, __LINE__);
+    same_action(&a[s[12].first_action], (wanted){PLAN_READ | PLAN_ACQUIRE, PLAN_SYNC, PLAN_MODULE, none, 1, 0, 0, 4},
+                __LINE__);
+    same_action(&a[s[13].first_action], (wanted){PLAN_WRITE | PLAN_RELEASE, PLAN_SYNC, PLAN_MODULE, none, 1, 0, 0, 4},
+                __LINE__);
 }
 
 static void test_what_cannot_be_expressed_is_counted(void)
@@ -174,7 +174,8 @@ static void test_sources_name_function_and_line(void)
     TEST_ASSERT_TRUE(sites_of("main", &s) > 0 && func);
     TEST_ASSERT_TRUE(s->source);
     const plan_source *source = &p.sources[s->source - 1];
-    while (source->outer) source = &p.sources[source->outer - 1];
+    while (source->outer)
+        source = &p.sources[source->outer - 1];
     TEST_ASSERT_EQUAL_STRING("main", plan_string(&p, source->function));
     if (!img->has_debug) return;
     TEST_ASSERT_NOT_NULL(strstr(plan_string(&p, source->file), "test_every.c"));

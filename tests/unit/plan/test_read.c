@@ -44,8 +44,16 @@ void setUp(void)
 
     const uint8_t none = PLAN_NOTHING;
     good.actions[0] = (plan_action){PLAN_CHECK, PLAN_READ, 0, 1, 8, 0, none, 8, -16, 8, 1, 0, none, 0, {0}};
-    good.actions[1] = (plan_action){PLAN_CHECK, PLAN_WRITE | PLAN_DOWN | PLAN_UNTIL, 7, none, 1, 0, none, 8, 0, 1, 0, 1, 1, 0, {0}};
-    good.actions[2] = (plan_action){PLAN_SYNC, PLAN_READ | PLAN_WRITE | PLAN_ACQUIRE | PLAN_RELEASE, PLAN_MODULE, none, 1, 1, none, 4, 0x4000, 4, 1, 0, none, 0, {0}};
+    good.actions[1] =
+        (plan_action){PLAN_CHECK, PLAN_WRITE | PLAN_DOWN | PLAN_UNTIL, 7, none, 1, 0, none, 8, 0, 1, 0, 1, 1, 0, {0}};
+    good.actions[2] = (plan_action){PLAN_SYNC,   PLAN_READ | PLAN_WRITE | PLAN_ACQUIRE | PLAN_RELEASE,
+                                    PLAN_MODULE, none,
+                                    1,           1,
+                                    none,        4,
+                                    0x4000,      4,
+                                    1,           0,
+                                    none,        0,
+                                    {0}};
     good.actions[3] = (plan_action){PLAN_CAPTURE, 0, PLAN_CAPTURED + 2, 3, 4, 0, none, 8, 1, 0, 0, 0, none, 31, {0}};
     good.sites[0] = (plan_site){0x1000, 0, 2, 3, 7, 0, PLAN_DEAD_STATUS | 1, 1, {0}};
     good.sites[1] = (plan_site){0x1003, 2, 2, 15, 15, PLAN_CALL, 0, 2, {0}};
@@ -58,9 +66,7 @@ void setUp(void)
     seal(&good);
 }
 
-void tearDown(void)
-{
-}
+void tearDown(void) {}
 
 static void test_a_sound_plan_is_accepted(void)
 {

@@ -81,12 +81,18 @@ static void test_the_table_is_sorted_and_every_row_is_found(void)
 static void test_release_and_acquire_order(void)
 {
     static const char *const pairs[][2] = {
-        {"pthread_mutex_unlock", "pthread_mutex_lock"},     {"pthread_mutex_unlock", "pthread_mutex_trylock"},
-        {"pthread_mutex_unlock", "pthread_mutex_timedlock"}, {"pthread_mutex_unlock", "pthread_mutex_clocklock"},
-        {"pthread_spin_unlock", "pthread_spin_lock"},       {"pthread_spin_unlock", "pthread_spin_trylock"},
-        {"sem_post", "sem_wait"},                           {"sem_post", "sem_trywait"},
-        {"sem_post", "sem_timedwait"},                      {"sem_post", "sem_clockwait"},
-        {"pthread_cond_signal", "pthread_cond_wait"},       {"pthread_cond_broadcast", "pthread_cond_timedwait"},
+        {"pthread_mutex_unlock", "pthread_mutex_lock"},
+        {"pthread_mutex_unlock", "pthread_mutex_trylock"},
+        {"pthread_mutex_unlock", "pthread_mutex_timedlock"},
+        {"pthread_mutex_unlock", "pthread_mutex_clocklock"},
+        {"pthread_spin_unlock", "pthread_spin_lock"},
+        {"pthread_spin_unlock", "pthread_spin_trylock"},
+        {"sem_post", "sem_wait"},
+        {"sem_post", "sem_trywait"},
+        {"sem_post", "sem_timedwait"},
+        {"sem_post", "sem_clockwait"},
+        {"pthread_cond_signal", "pthread_cond_wait"},
+        {"pthread_cond_broadcast", "pthread_cond_timedwait"},
         {"pthread_cond_broadcast", "pthread_cond_clockwait"},
     };
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++) {
