@@ -77,6 +77,10 @@ typedef struct {
     int tls_field;        /* client_thread, with drmgr */
     reg_id_t raw_segment; /* ft_thread, read by inlined code */
     uint raw_offset;
+    ft_thread nobody;          /* what inlined code sees for threads that the core has no memory for */
+    bool started;              /* the first thread has begun; it does before any other exists */
+    struct client_name *names; /* of threads, newest first; thread.c */
+    void *names_lock;
 } client_state;
 
 extern client_state client; /* the one mutable global of this folder */

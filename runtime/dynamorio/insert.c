@@ -276,7 +276,7 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
         __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
     if (!same) return EMIT; /* the code is not what the plan was made for */
     instr_t *after = instr_get_next(instr);
-    for (uint i = 0; i < s->action_count && i < CLIENT_REP_ACTIONS; i++) {
+    for (uint i = 0; i < s->action_count; i++) {
         place p = {drcontext,
                    block,
                    instr,

@@ -116,14 +116,24 @@ static bool find_id(client_module *m, const char *path, char id[2 * MAX_ID + 1])
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
+/* Why this engine cannot do what a sound plan asks for, or NULL. */
+static const char *unable(const plan *p)
+{
+    for (uint32_t i = 0; i < p->action_count; i++)
+        if (p->actions[i].kind == PLAN_CAPTURE) return "the plan captures values, which this engine cannot do";
+    for (uint32_t i = 0; i < p->site_count; i++)
+        for (uint32_t k = CLIENT_REP_ACTIONS; k < p->sites[i].action_count; k++)
+            if (p->actions[p->sites[i].first_action + k].flags & PLAN_DOWN)
+                return "the plan has more repetitions at one site than this engine can do";
+    return NULL;
+}
+
 static const char *refused(const loaded_plan *p, const client_module *m, const char *id)
 {
     if (strcmp(p->plan.header->build_id, id)) return "the plan is of another build";
     if (!is_inside(m, p->plan.header->low + (uint64_t)m->bias, p->plan.header->high - p->plan.header->low))
         return "the plan is of another module (it does not fit into this one)";
-    for (uint32_t i = 0; i < p->plan.action_count; i++)
-        if (p->plan.actions[i].kind == PLAN_CAPTURE) return "the plan captures values, which this engine cannot do";
-    return NULL;
+    return unable(&p->plan);
 }
 
 /* NULL: there is none. A damaged one ends the process, unless the user said otherwise. */

@@ -9,55 +9,50 @@
 #include <string.h>
 #include <syscall.h>
 
-typedef struct thread_name {
-    struct thread_name *next;
+typedef struct client_name {
+    struct client_name *next;
     uint64_t handle;
     ft_thread *ft;
     bool waits; /* the child has not begun to run */
-} thread_name;
-
-static struct {
-    void *lock;
-    thread_name *first; /* newest first */
-} names;
+} client_name;
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 static void name_add(uint64_t handle, ft_thread *ft, bool waits)
 {
-    thread_name *n = dr_global_alloc(sizeof *n);
-    *n = (thread_name){.handle = handle, .ft = ft, .waits = waits};
-    dr_mutex_lock(names.lock);
-    n->next = names.first;
-    names.first = n;
-    dr_mutex_unlock(names.lock);
+    client_name *n = dr_global_alloc(sizeof *n);
+    *n = (client_name){.handle = handle, .ft = ft, .waits = waits};
+    dr_mutex_lock(client.names_lock);
+    n->next = client.names;
+    client.names = n;
+    dr_mutex_unlock(client.names_lock);
 }
 
 /* The newest with this handle; `waiting`: only one that waits, which is taken. */
 static ft_thread *name_find(uint64_t handle, bool waiting)
 {
     ft_thread *found = NULL;
-    dr_mutex_lock(names.lock);
-    for (thread_name *n = names.first; n && !found; n = n->next)
+    dr_mutex_lock(client.names_lock);
+    for (client_name *n = client.names; n && !found; n = n->next)
         if (n->handle == handle && (!waiting || n->waits)) {
             found = n->ft;
             if (waiting) n->waits = false;
         }
-    dr_mutex_unlock(names.lock);
+    dr_mutex_unlock(client.names_lock);
     return found;
 }
 
 static void name_remove(void *context, ft_thread *ft)
 {
-    dr_mutex_lock(names.lock);
-    for (thread_name **link = &names.first; *link; link = &(*link)->next)
+    dr_mutex_lock(client.names_lock);
+    for (client_name **link = &client.names; *link; link = &(*link)->next)
         if ((*link)->ft == ft) {
-            thread_name *n = *link;
+            client_name *n = *link;
             *link = n->next;
             dr_global_free(n, sizeof *n);
             break;
         }
-    dr_mutex_unlock(names.lock);
+    dr_mutex_unlock(client.names_lock);
 }
 
 static ft_thread *thread_of(void *context, uint64_t handle)
@@ -78,20 +73,18 @@ const sync_engine thread_engine = {NULL, thread_of, name_remove, read_word};
 /* What inlined code sees. A thread that the core has no memory for looks like one without a slot. */
 static void set_raw_thread(ft_thread *ft)
 {
-    static ft_thread nobody;
-    nobody.core = client.core;
+    client.nobody.core = client.core;
     byte *base = dr_get_dr_segment_base(client.raw_segment);
-    *(ft_thread **)(void *)(base + client.raw_offset) = ft ? ft : &nobody;
+    *(ft_thread **)(void *)(base + client.raw_offset) = ft ? ft : &client.nobody;
 }
 
 static void event_thread_init(void *drcontext)
 {
-    static bool started; /* the first thread starts before any other exists */
     client_thread *t = dr_thread_alloc(drcontext, sizeof *t);
     memset(t, 0, sizeof *t);
     t->handle = expr_segment_base(DR_SEG_FS); /* the first thread has none yet; see before_clone */
-    t->ft = started ? name_find(t->handle, true) : ft_first_thread(client.core);
-    started = true;
+    t->ft = client.started ? name_find(t->handle, true) : ft_first_thread(client.core);
+    client.started = true;
     drmgr_set_tls_field(drcontext, client.tls_field, t);
     set_raw_thread(t->ft);
 }
@@ -210,7 +203,7 @@ static void event_after_syscall(void *drcontext, int number)
 
 bool thread_events_init(void)
 {
-    names.lock = dr_mutex_create();
+    client.names_lock = dr_mutex_create();
     client.tls_field = drmgr_register_tls_field();
     if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, 1, 0)) return false;
     client_register_filter_syscall_event(event_filter_syscall);
@@ -227,10 +220,10 @@ void thread_events_exit(void)
     drmgr_unregister_post_syscall_event(event_after_syscall);
     dr_raw_tls_cfree(client.raw_offset, 1);
     drmgr_unregister_tls_field(client.tls_field);
-    while (names.first) {
-        thread_name *n = names.first;
-        names.first = n->next;
+    while (client.names) {
+        client_name *n = client.names;
+        client.names = n->next;
         dr_global_free(n, sizeof *n);
     }
-    dr_mutex_destroy(names.lock);
+    dr_mutex_destroy(client.names_lock);
 }

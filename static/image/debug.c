@@ -262,7 +262,7 @@ static int global_compare(const void *a, const void *b)
     const image_variable *x = a, *y = b;
     if (x->place != y->place) return x->place < y->place ? -1 : 1;
     if (x->offset != y->offset) return (uint64_t)x->offset < (uint64_t)y->offset ? -1 : 1;
-    int names = strcmp(x->name, y->name);
+    int names = x->name == y->name ? 0 : strncmp(x->name, y->name, MAX_HASHED);
     if (names) return names;
     return x->line < y->line ? -1 : x->line > y->line;
 }
@@ -287,7 +287,7 @@ static uint32_t without_repeats(image_variable *globals, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         image_variable *before = out ? &globals[out - 1] : NULL;
         if (before && before->place == globals[i].place && before->offset == globals[i].offset &&
-            strcmp(before->name, globals[i].name) == 0) {
+            strncmp(before->name, globals[i].name, MAX_HASHED) == 0) {
             if (!before->type) before->type = globals[i].type;
         } else {
             globals[out++] = globals[i];

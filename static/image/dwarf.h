@@ -47,6 +47,7 @@ typedef struct {
     Dwarf_Die die;
     const dwarf_copy *copy;
     line_table *lines; /* NULL: not read yet */
+    enum { PRODUCER_UNREAD, PRODUCER_SAYS_NOTHING, PRODUCER_OPTIMISES, PRODUCER_DOES_NOT } producer; /* see scope.c */
 } dwarf_unit;
 
 typedef VEC(dwarf_unit) unit_list;

@@ -202,8 +202,6 @@ static void read_dynamic(reloc_reader *r)
     }
 }
 
-enum { RELR = 19 }; /* SHT_RELR, which older elf.h lack */
-
 static void read_sections(reloc_reader *r)
 {
     const elf_file *file = &r->img->private->file;
@@ -219,7 +217,7 @@ static void read_sections(reloc_reader *r)
                 r->symbols = (symbol_table){symbols->bytes, symbols->h.sh_size / sizeof(Elf64_Sym), strings->bytes,
                                             strings->h.sh_size};
             read_rela(r, s->bytes, s->h.sh_size, false);
-        } else if (s->h.sh_type == RELR) {
+        } else if (s->h.sh_type == SHT_RELR) {
             read_relr(r, s->bytes, s->h.sh_size, false);
         }
     }

@@ -57,19 +57,26 @@ static void read_scope(scope_reader *r, Dwarf_Die *scope, bool outermost, unsign
     }
 }
 
-/* gcc tells its options, the last -O holds. clang does not, but marks functions whose calls are all described, which it
- * does only when it optimises (gcc marks leaf functions at -O0 too). An assembler's functions follow no rules. */
-static bool optimised_by_name(image_dwarf *dwarf, Dwarf_Die *function)
+/* gcc tells its options, the last -O holds; other compilers do not. An assembler's functions follow no rules. */
+static void read_producer(image_dwarf *dwarf, dwarf_unit *unit)
 {
-    dwarf_unit *unit = unit_of(dwarf, function);
-    if (!unit || die_number(dwarf, &unit->die, DW_AT_language, 0) == DW_LANG_Mips_Assembler) return true;
     const char *producer = die_string(dwarf, &unit->die, DW_AT_producer);
-    bool optimised = false;
+    bool optimised = die_number(dwarf, &unit->die, DW_AT_language, 0) == DW_LANG_Mips_Assembler;
     for (const char *at = producer; (at = strstr(at, " -O")); at += 3)
         optimised = !(at[3] == '0' && (at[4] == ' ' || at[4] == 0));
     bool options = strncmp(producer, "GNU ", 4) == 0 && strstr(producer, " -");
-    return optimised ||
-           (!options && (die_flag(function, DW_AT_call_all_calls) || die_flag(function, DW_AT_GNU_all_call_sites)));
+    unit->producer = optimised ? PRODUCER_OPTIMISES : options ? PRODUCER_DOES_NOT : PRODUCER_SAYS_NOTHING;
+}
+
+/* clang marks functions whose calls are all described, which it does only when it optimises; gcc marks leaf functions
+ * at -O0 too. */
+static bool optimised_by_name(image_dwarf *dwarf, Dwarf_Die *function)
+{
+    dwarf_unit *unit = unit_of(dwarf, function);
+    if (!unit) return true;
+    if (unit->producer == PRODUCER_UNREAD) read_producer(dwarf, unit);
+    if (unit->producer != PRODUCER_SAYS_NOTHING) return unit->producer == PRODUCER_OPTIMISES;
+    return die_flag(function, DW_AT_call_all_calls) || die_flag(function, DW_AT_GNU_all_call_sites);
 }
 
 const image_function *function_read(debug_index *index, debug_function *function)

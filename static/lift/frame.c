@@ -98,6 +98,7 @@ static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
     if (insn->width != 8 || raw_has_args(insn->op)) return FRAME_OTHER;
     int32_t a = operand(f, regs, insn->a);
     switch (insn->op) {
+    case IR_PAD: /* pass_edge has seen to it */
     case IR_COPY: return known_rsp(insn, a);
     case IR_LEA:
         return known_rsp(insn, insn->b ? evaluate_index(insn, a, operand(f, regs, insn->b)) : frame_add(a, insn->imm));

@@ -77,7 +77,7 @@ const char *ir_op_name(ir_op op)
         [IR_SELECT] = "select", [IR_PHI] = "phi",         [IR_OPAQUE] = "opaque",   [IR_CMP] = "cmp",
         [IR_TEST] = "test",     [IR_FLAGRES] = "flagres", [IR_ACCESS] = "access",   [IR_LOAD] = "load",
         [IR_STORE] = "store",   [IR_CALL] = "call",       [IR_TAIL] = "tail",       [IR_RESULT] = "result",
-        [IR_CLOBBER] = "clobber", [IR_BRANCH] = "branch", [IR_SWITCH] = "switch",   [IR_RET] = "ret",
+        [IR_CLOBBER] = "clobber", [IR_PAD] = "pad",       [IR_BRANCH] = "branch", [IR_SWITCH] = "switch",   [IR_RET] = "ret",
         [IR_SYSCALL] = "syscall", [IR_TRAP] = "trap",
     };
     return op < IR_OP_COUNT ? names[op] : "?";

@@ -190,6 +190,8 @@ typedef enum {
     IR_RESULT,  /* a return register (rax, rdx, xmm0, xmm1) after call a: what the callee left there; or b, what it was
                    before, when b is given: gcc's -fipa-ra keeps values in registers that a local callee spares */
     IR_CLOBBER, /* the same for the other registers that a callee may overwrite */
+    IR_PAD,     /* rsp at a landing pad: a, but for pushed arguments of the call, which the unwinder has taken off; its place
+                   in the frame is exact */
     IR_BRANCH,  /* condition imm on flags c; imm -1: not a flags condition (loop, jrcxz) and a is the counter */
     IR_SWITCH,  /* jump to a */
     IR_RET,     /* args: IR_RET_* */
@@ -343,8 +345,7 @@ void ir_loops(ir_func *ir);          /* requires ir_dominators */
 void ir_liveness(const image *img, ir_func *ir); /* requires func's edges; fills live */
 bool ir_dominates(const ir_func *ir, uint32_t a, uint32_t b);
 
-/* Offset of a value from the stack pointer at entry, when it certainly is one: base 0, or 1 for the realigned frame. It
- * is exact also for the phi of rsp at a landing pad, whose arguments do not show that the unwinder popped something. */
+/* Offset of a value from the stack pointer at entry, when it certainly is one: base 0, or 1 for the realigned frame. */
 bool ir_frame_offset(const ir_func *ir, ir_value v, int32_t *offset, uint8_t *base);
 /* Follows IR_COPY of width 8. */
 ir_value ir_origin(const ir_func *ir, ir_value v);

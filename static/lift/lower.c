@@ -500,6 +500,9 @@ void raw_lower(raw_func *raw)
         raw->first[b] = raw->code.len;
         const lift_block *block = &func->blocks[b];
         l.block = b;
+        l.at = block->first_insn;
+        if (block->is_pad)
+            lower_emit(&l, (ir_insn){.op = IR_PAD, .width = 8, .var = IR_RSP, .a = lower_var(IR_RSP)});
         for (uint32_t i = 0; i < block->insn_count; i++) {
             l.at = block->first_insn + i;
             l.last = i + 1 == block->insn_count;

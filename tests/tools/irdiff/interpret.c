@@ -65,8 +65,11 @@ value interpret_var(const interpreter *in, uint16_t var, const machine *m)
     if (var == IR_DF) return known(m->flags & FLAG_DF ? 1 : 0);
     if (var == IR_FSBASE) return known(m->fs);
     if (var == IR_GSBASE) return known(m->gs);
-    if (var >= IR_VECTOR && var < IR_VECTOR + 256)
-        return known(m->vector[(var - IR_VECTOR) / 8][(var - IR_VECTOR) % 8]);
+    if (var >= IR_VECTOR && var < IR_VECTOR + 256) {
+        unsigned lane = (var - IR_VECTOR) % 8; /* the upper half of 512 bits is there only if the processor has it */
+        if (lane >= 4 && !__builtin_cpu_supports("avx512f")) return unknown;
+        return known(m->vector[(var - IR_VECTOR) / 8][lane]);
+    }
     if (var >= IR_SLOT && (uint32_t)(var - IR_SLOT) < in->ir->slot_count) {
         const ir_slot *slot = &in->ir->slots[var - IR_SLOT];
         uint64_t addr, bits = 0;
@@ -209,6 +212,7 @@ static value evaluate(interpreter *in, const ir_insn *insn)
         return one;
     case IR_ADDRESS:
         return known((uint64_t)insn->imm + in->bias);
+    case IR_PAD: /* state.c puts the stack pointer where it is after the unwinder */
     case IR_COPY:
         return is_known(a) ? known(low_bytes(a.bits, w)) : a.known && w == 8 ? a : unknown;
     case IR_SEXT:

@@ -149,6 +149,16 @@ static void apply_fact(void *context, ir_value v)
     state_put(s, insn->var, (base ? s->in->realigned_sp : s->in->entry_sp) + (uint64_t)(int64_t)offset);
 }
 
+/* The stack pointer that a landing pad begins with is not the one of the call. */
+static void apply_pad(state *s, ir_value v)
+{
+    int32_t offset;
+    uint8_t base;
+    if (!ir_frame_offset(s->in->ir, v, &offset, &base)) return;
+    if (base) need_realigned(s->in);
+    state_put(s, IR_RSP, (base ? s->in->realigned_sp : s->in->entry_sp) + (uint64_t)(int64_t)offset);
+}
+
 void state_random(interpreter *in, machine *m, uint64_t *random)
 {
     state s = {.in = in, .m = m};
@@ -184,7 +194,9 @@ void state_random(interpreter *in, machine *m, uint64_t *random)
     const ir_block *b = &in->ir->blocks[in->block];
     for (uint32_t v = b->first; v < b->first + b->count; v++) {
         const ir_insn *insn = &in->ir->insns[v];
-        if (insn->op == IR_PHI || insn->op == IR_ENTRY)
+        if (insn->op == IR_PAD)
+            apply_pad(&s, v);
+        else if (insn->op == IR_PHI || insn->op == IR_ENTRY)
             apply_fact(&s, v);
         else
             interpret_operands(in->ir, insn, apply_fact, &s);

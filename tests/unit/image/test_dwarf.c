@@ -375,6 +375,37 @@ static void many_functions_that_share_one_long_list_of_ranges_do_not_multiply_it
     module_close(&m);
 }
 
+static void many_entries_that_share_one_long_name_do_not_multiply_it(void)
+{
+    module m = {0};
+    usual_abbrevs(&m);
+    abbrev(&m, LAST, DW_TAG_structure_type, false, DW_AT_name, DW_FORM_strp, 0);
+    abbrev(&m, LAST + 1, DW_TAG_variable, false, DW_AT_name, DW_FORM_strp, DW_AT_type, DW_FORM_ref4, DW_AT_location,
+           DW_FORM_exprloc, 0);
+    for (int i = 0; i < 1 << 20; i++)
+        put(&m.str, 'a', 1);
+    put(&m.str, 0, 1);
+    uint32_t unit = unit_begin(&m);
+    for (uint32_t i = 0; i < 20000; i++) {
+        uint32_t type = m.info.len - unit;
+        put_uleb(&m.info, LAST);
+        put(&m.info, i, 4);
+        put_uleb(&m.info, LAST + 1);
+        put(&m.info, i, 4);
+        put(&m.info, type, 4);
+        put_uleb(&m.info, 9);
+        put(&m.info, DW_OP_addr, 1);
+        put(&m.info, DATA, 8);
+    }
+    unit_end(&m, unit);
+    module_open(&m);
+    clock_t before = clock();
+    const image_variable *all;
+    TEST_ASSERT_TRUE(image_globals(m.img, &all) > 0);
+    TEST_ASSERT_TRUE(clock() - before < 20 * CLOCKS_PER_SEC);
+    module_close(&m);
+}
+
 static void many_tiny_units_with_one_large_abbreviation_table_are_not_all_read(void)
 {
     module m = {0};
@@ -779,6 +810,7 @@ int main(void)
     RUN_TEST(references_to_where_no_entry_begins_are_not_followed);
     RUN_TEST(an_abbreviation_of_very_many_attributes_is_not_used);
     RUN_TEST(many_functions_that_share_one_long_list_of_ranges_do_not_multiply_it);
+    RUN_TEST(many_entries_that_share_one_long_name_do_not_multiply_it);
     RUN_TEST(many_tiny_units_with_one_large_abbreviation_table_are_not_all_read);
     RUN_TEST(impossible_sizes_and_offsets_are_contained);
     RUN_TEST(a_unit_cut_anywhere_does_no_harm);

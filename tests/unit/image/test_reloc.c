@@ -5,7 +5,6 @@ void setUp(void) {}
 void tearDown(void) {}
 
 enum { TEXT = 0x1000, PLT = 0x1800, RODATA = 0x2000, DYNSYM = 0x2800, DYNSTR = 0x2900, RELA = 0x2a00, DATA = 0x4000 };
-enum { R_RELR_SECTION = 19 };
 
 typedef struct {
     builder b;
@@ -149,7 +148,7 @@ static void a_packed_table_of_relative_relocations_is_unpacked(void)
     builder_section(&m.b, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, DATA, words, sizeof words);
     /* word 0; of the 63 after it the 1st and the last; of the next 63 the 2nd; then word 127 */
     const uint64_t relr[] = {DATA, 1 | 1ull << 1 | 1ull << 63, 1 | 1ull << 2, DATA + 127 * 8};
-    builder_section(&m.b, ".relr.dyn", R_RELR_SECTION, SHF_ALLOC, 0x3000, relr, sizeof relr);
+    builder_section(&m.b, ".relr.dyn", SHT_RELR, SHF_ALLOC, 0x3000, relr, sizeof relr);
     image *img = module_open(&m, NULL, 0);
     static const uint64_t places[] = {0, 1, 63, 65, 127};
     TEST_ASSERT_EQUAL_UINT32(sizeof places / sizeof *places, img->reloc_count);
@@ -165,7 +164,7 @@ static void a_packed_table_that_goes_back_is_read_no_further(void)
     uint64_t words[8] = {TEXT};
     builder_section(&m.b, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, DATA, words, sizeof words);
     const uint64_t relr[] = {DATA, DATA, DATA};
-    builder_section(&m.b, ".relr.dyn", R_RELR_SECTION, SHF_ALLOC, 0x3000, relr, sizeof relr);
+    builder_section(&m.b, ".relr.dyn", SHT_RELR, SHF_ALLOC, 0x3000, relr, sizeof relr);
     image *img = module_open(&m, NULL, 0);
     TEST_ASSERT_EQUAL_UINT32(1, img->reloc_count);
     TEST_ASSERT_EQUAL_UINT32(1, img->unread);
