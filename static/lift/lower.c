@@ -149,13 +149,15 @@ lower_address lower_address_of(lower *l, const ZydisDecodedOperand *op)
         at.a = lower_module_address(l, addr);
         if (narrow) at.a = lower_temp(l, IR_COPY, 4, at.a, 0, 0);
     } else {
-        at.a = lower_address_part(l, op->mem.base);
+        /* Zydis 4.0 reports a base with 32-bit addresses where the encoding has none */
+        bool baseless = (l->insn.attributes & ZYDIS_ATTRIB_HAS_SIB) && l->insn.raw.modrm.mod == 0 && l->insn.raw.sib.base == 5;
+        at.a = baseless ? 0 : lower_address_part(l, op->mem.base);
         if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB || op->mem.type == ZYDIS_MEMOP_TYPE_MIB)
             at.flags = IR_WIDE;
         else
             at.b = lower_address_part(l, op->mem.index);
         at.scale = op->mem.scale && at.b ? op->mem.scale : 1;
-        at.imm = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
+        at.imm = op->mem.disp.has_displacement ? op->mem.disp.value : baseless ? l->insn.raw.disp.value : 0;
         bool flat = op->mem.segment != ZYDIS_REGISTER_FS && op->mem.segment != ZYDIS_REGISTER_GS;
         if (flat && at.imm && lower_is_address(l, at.imm, l->insn.raw.disp.offset)) {
             if (at.a && at.b) at.b = lower_emit(l, (ir_insn){.op = IR_LEA, .scale = at.scale, .width = 8,

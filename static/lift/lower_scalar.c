@@ -408,7 +408,11 @@ static void lower_bit(lower *l, int aux)
     if (at.b)
         at.a = lower_emit(l, (ir_insn){.op = IR_LEA, .scale = at.scale, .width = 8, .var = IR_NOVAR, .a = at.a, .b = at.b});
     at.b = word, at.scale = (uint8_t)width;
-    if (l->insn.address_width == 32) at.flags |= IR_WIDE; /* the sum is cut to 32 bits, in front of the segment base */
+    if (l->insn.address_width == 32) { /* the sum is cut to 32 bits, in front of a segment base */
+        if (at.flags & (IR_FS | IR_GS)) at.flags |= IR_WIDE;
+        at.a = lower_emit(l, (ir_insn){.op = IR_LEA, .scale = at.scale, .width = 4, .var = IR_NOVAR, .a = at.a, .b = at.b});
+        at.b = 0, at.scale = 1;
+    }
     unsigned flags = IR_READ | (writes ? IR_WRITE : 0) | (l->insn.attributes & ZYDIS_ATTRIB_HAS_LOCK ? IR_ATOMIC : 0);
     ir_value access = lower_access_at(l, at, width, flags);
     ir_value old = lower_load(l, access, width, 0);

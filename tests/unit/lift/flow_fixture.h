@@ -96,14 +96,15 @@ static inline lift_module *fixture_lift(fixture *f, const lift_options *options)
         [STRTAB] = {39, SHT_STRTAB, 0, 0, 0x8000, strings, 0, 0, 1, 0},
         [NAMES] = {47, SHT_STRTAB, 0, 0, 0x8800, sizeof names, 0, 0, 1, 0},
     };
-    Elf64_Phdr segments[3] = {
+    Elf64_Phdr segments[4] = {
         {PT_LOAD, PF_R | PF_X, 0x1000, FIXTURE_TEXT, FIXTURE_TEXT, f->code_size, f->code_size, 0x1000},
         {PT_LOAD, PF_R, 0x4000, FIXTURE_RODATA, FIXTURE_RODATA, 0x1000, 0x1000, 0x1000},
         {PT_LOAD, PF_R | PF_W, 0x5000, FIXTURE_DATA, FIXTURE_DATA, 0x1000, 0x1000, 0x1000},
+        {PT_LOAD, PF_R, 0x6000, FIXTURE_FRAMES, FIXTURE_FRAMES, 0x1000, 0x1000, 0x1000},
     };
     Elf64_Ehdr head = {.e_type = f->fixed ? ET_EXEC : ET_DYN, .e_machine = EM_X86_64, .e_version = 1,
                        .e_entry = FIXTURE_TEXT, .e_phoff = 64, .e_shoff = 0x9000, .e_ehsize = 64, .e_phentsize = 56,
-                       .e_phnum = 3, .e_shentsize = 64, .e_shnum = COUNT, .e_shstrndx = NAMES};
+                       .e_phnum = 4, .e_shentsize = 64, .e_shnum = COUNT, .e_shstrndx = NAMES};
     memcpy(head.e_ident, ELFMAG "\2\1\1", 7);
     memcpy(file, &head, sizeof head);
     memcpy(file + 64, segments, sizeof segments);
