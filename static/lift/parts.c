@@ -85,13 +85,16 @@ static bool are_aligned(const finder *f)
     return aligned >= sure - sure / 4;
 }
 
-/* Frame descriptions without padding between them, not aligned: where the linker gathers what is cold. */
-static bool is_packed(const image *img, uint64_t addr)
+/* Among frame descriptions that are not aligned, without padding between, or first of all: where the linker gathers what
+ * is cold. */
+static bool is_packed(const flow_space *space, uint64_t addr)
 {
+    const image *img = space->img;
     const image_fde *fde = image_fde_at(img, addr), *first = img->fdes, *last = img->fdes + img->fde_count - 1;
     if (!fde) return false;
-    bool before = fde > first && fde[-1].end == fde->start, after = fde < last && fde[1].start == fde->end;
-    return before && after && (fde[-1].start % 16 || fde[1].start % 16);
+    if (flow_region_at(space, addr)->addr == addr) return true;
+    return (fde > first && fde[-1].end == fde->start && fde[-1].start % 16) ||
+           (fde < last && fde[1].start == fde->end && fde[1].start % 16);
 }
 
 void drop_parts(finder *f)
@@ -105,7 +108,7 @@ void drop_parts(finder *f)
         uint64_t place = (uint64_t)flow_place(space, f->entries[i]);
         bool wanted = (f->found[i] & ~(uint32_t)(FOUND_FDE | FOUND_TAIL)) || flow_bit(f->called, place) ||
                       flow_bit(f->pointed, place) || flow_bit(f->named, place);
-        bool odd = f->entries[i] % 16 || is_packed(space->img, f->entries[i]);
+        bool odd = f->entries[i] % 16 || is_packed(space, f->entries[i]);
         bool part = !wanted && odd && (how[i] & (BY_BRANCH | BY_JUMP)) &&
                     ((how[i] & (JUMPS_BACK | BY_BRANCH)) || (aligned && !(how[i] & BY_MANY)));
         if (part) {
