@@ -1,9 +1,10 @@
 /* static/lift: from the bytes of a module to functions, control flow and SSA.
  *
- *   decode.c     one machine instruction: length, flow kind, branch target (Zydis)
- *   discover.c   where functions start, with or without symbols
- *   flow.c       the control-flow graph of one function: blocks, edges, tail calls, landing pads
- *   jumptable.c  the targets of indirect jumps
+ *   decode.c, decode_fast.c  one machine instruction: length, flow kind, branch target (Zydis)
+ *   discover.c   where functions start, with or without symbols; seed.c, parts.c, gaps.c: its steps
+ *   traverse.c, flow.c  the control-flow graph of one function: blocks, edges, tail calls, landing pads
+ *   jumpwalk.c, jumptable.c  the targets of indirect jumps; slice.c, slice_expr.c: backward symbolic evaluation
+ *   space.c      what is known about the code meanwhile; depth.c: where the frame is gone
  *   noreturn.c   which functions and calls never return
  *   module.c     lift_open: all of it, in parallel
  *   lower.c, lower_*.c  machine instructions to IR, not yet SSA
@@ -32,7 +33,7 @@ typedef enum {
     FLOW_JUMP_IND,  /* jmp *anything else */
     FLOW_RET,
     FLOW_SYSCALL,   /* syscall, int 0x80, sysenter */
-    FLOW_TRAP       /* ud2, hlt, int3, int1: does not go on */
+    FLOW_TRAP       /* ud2, hlt, a run of int3: does not go on. A lone int3 is FLOW_PLAIN: it may be handled */
 } lift_flow;
 
 typedef struct {
@@ -58,12 +59,14 @@ typedef enum {
     END_BRANCH,    /* fall-through edge, taken edge; one only when the other is a conditional tail call (tail set) */
     END_SWITCH,    /* an indirect jump whose targets are all known: edges without duplicates */
     END_UNKNOWN,   /* an indirect jump whose targets are not known */
-    END_TAIL,      /* a jump to another function, direct, by PLT stub or by GOT slot */
+    END_TAIL,      /* a jump to another function, direct, by PLT stub or by GOT slot; a block without instructions:
+                      execution runs into the function that starts there */
     END_TAIL_IND,  /* an indirect jump that is a tail call: the frame is gone */
     END_RET,
     END_NORETURN,  /* a call that does not return */
     END_TRAP,
-    END_BAD        /* undecodable bytes, or the end of the section: execution cannot come here in a sound program */
+    END_BAD        /* a block without instructions: undecodable bytes, or the end of the section. Execution cannot come
+                      here in a sound program */
 } lift_end;
 
 typedef enum { EDGE_FALL, EDGE_TAKEN, EDGE_SWITCH, EDGE_PAD } lift_edge_kind;

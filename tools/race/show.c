@@ -54,16 +54,26 @@ static void progress(const char *path, uint32_t done, uint32_t count)
         fputs("\r\033[K", stderr);
 }
 
+/* Threads for one module. A small one, such as most members of an archive, is done before other threads have woken up,
+ * and waiting for them costs more than the work. */
+static int jobs_for(const request *r, const image *img)
+{
+    enum { SMALL = 64 << 10 };
+    uint64_t code = 0;
+    for (uint32_t i = 0; i < img->section_count; i++)
+        if (img->sections[i].flags & IMAGE_X) code += img->sections[i].size;
+    return code < SMALL ? 1 : (int)r->jobs;
+}
+
 static int show_modules(const request *r, const char *path, json_t *array)
 {
     image_list list;
     race_error error;
     double start = now();
     if (image_open_all(path, &list, &error) < 0) return cli_error("%s", error.text);
-    lift_options lift = {.jobs = (int)r->jobs};
     for (uint32_t i = 0; i < list.count; i++) {
         progress(path, i, list.count);
-        lift_module *module = lift_open(list.images[i], &lift);
+        lift_module *module = lift_open(list.images[i], &(lift_options){.jobs = jobs_for(r, list.images[i])});
         double seconds = now() - start;
         if (array)
             json_array_append_new(array, show_module_json(module, seconds));
@@ -100,13 +110,14 @@ static int show_functions(const request *r, json_t *array)
     if (image_open_all(path, &list, &error) < 0) return cli_error("%s", error.text);
     int names = r->operand_count - 1;
     bool *found = base_alloc_zero((size_t)names, sizeof *found);
-    lift_options lift = {.jobs = (int)r->jobs};
     for (uint32_t i = 0; i < list.count; i++) {
+        lift_options lift = {.jobs = jobs_for(r, list.images[i]), .flow_only = true};
         lift_module *module = lift_open(list.images[i], &lift);
         for (int k = 0; k < names; k++) {
-            const lift_func *func = lift_func_named(module, r->operands[k + 1]);
+            lift_func *func = lift_func_named(module, r->operands[k + 1]);
             if (!func) continue;
             found[k] = true;
+            if (!func->ir) func->ir = ir_build(list.images[i], func);
             show_function(r, module, func, array);
         }
         lift_close(module);
