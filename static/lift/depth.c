@@ -1,8 +1,8 @@
 /* Is the frame gone where a block ends? An indirect jump there is a tail call.
  *
  * The unwind rows say so where there are any: the CFA is then eight bytes above the stack pointer, as at the entry.
- * Code without them is interpreted: what matters of it is only push, pop, leave and constants added to the stack pointer
- * or copied from it to the frame pointer. */
+ * Code without them is interpreted: what matters of it is only push, pop, leave and constants added to the stack
+ * pointer or copied from it to the frame pointer. */
 #include "static/lift/flow.h"
 
 enum { DWARF_RSP = 7, UNKNOWN = INT32_MIN, UNREACHED = INT32_MAX, LIMIT = 1 << 28 };

@@ -1,9 +1,9 @@
 /* Where functions start, with or without symbols.
  *
- * Starts come, in this order, from what is certain to what is likely: symbols, frame descriptions (FDEs), the entry point
- * and init functions; then the targets of calls and tail jumps in what these reach; then pointers to code that nothing
- * has explained yet; last, gaps between functions. Between these steps everything known is built, calls that never
- * return are cut, and what depends on the change is built again, until nothing changes. */
+ * Starts come, in this order, from what is certain to what is likely: symbols, frame descriptions (FDEs), the entry
+ * point and init functions; then the targets of calls and tail jumps in what these reach; then pointers to code that
+ * nothing has explained yet; last, gaps between functions. Between these steps everything known is built, calls that
+ * never return are cut, and what depends on the change is built again, until nothing changes. */
 #include "static/lift/discover.h"
 
 #include <omp.h>
@@ -35,7 +35,7 @@ uint32_t finder_index(const finder *f, uint64_t addr)
     return low < f->count && f->entries[low] == addr ? low : f->count;
 }
 
-/* --- rounds of building -------------------------------------------------------------------------------------------- */
+/* --- rounds of building ------------------------------------------------------------------------------------------ */
 
 /* A function that contains the first instruction of another one must be built again. */
 static void forget_overlaps(finder *f)
@@ -195,7 +195,7 @@ void finder_settle(finder *f)
     }
 }
 
-/* --- tables without an exact size ---------------------------------------------------------------------------------- */
+/* --- tables without an exact size -------------------------------------------------------------------------------- */
 
 /* Takes note of all addresses that code names: they end the tables before them. `changed`: bits of those that came or
  * went since. */
@@ -255,7 +255,7 @@ void finder_forget_unsettled(finder *f)
         if (f->funcs[i].has_weak || (f->funcs[i].func && f->funcs[i].func->unresolved_jumps)) flow_free(&f->funcs[i]);
 }
 
-/* --- all ----------------------------------------------------------------------------------------------------------- */
+/* --- all --------------------------------------------------------------------------------------------------------- */
 
 static void fill_found(finder *f)
 {

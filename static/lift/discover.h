@@ -42,7 +42,8 @@ static inline void finder_add(finder *f, uint64_t addr, uint32_t found)
 
 /* Index of the function that starts at addr, or f->count. */
 uint32_t finder_index(const finder *f, uint64_t addr);
-/* Builds what is not built, decides which functions return, and builds again what hangs on it, until nothing changes. */
+/* Builds what is not built, decides which functions return, and builds again what hangs on it, until nothing changes.
+ */
 void finder_settle(finder *f);
 /* Builds again what has tables without exact size, or jumps that may be such. */
 void finder_settle_tables(finder *f);
@@ -56,7 +57,8 @@ void seed_starts(finder *f);
 void add_tables(const finder *f, pieces *out);
 /* Fills f->pointed and f->named. The entries of jump tables are no pointers. */
 void note_pointers(finder *f);
-/* Takes the parts out of the list; what jumps to them is to be built again. Requires note_pointers. */
+/* Takes the parts out of the list, and adds what is none; what jumps to them is to be built again. Requires
+ * note_pointers. */
 void drop_parts(finder *f);
 /* Requires note_pointers; leaves it true. */
 void search_gaps(finder *f);

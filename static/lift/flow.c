@@ -2,8 +2,8 @@
  *
  * Blocks are cut at leaders from what traverse.c has decoded. Indirect jumps are handed to jumptable.c when everything
  * reachable without them is known; the targets it finds are traversed in turn. When nothing new comes, every answer is
- * asked for again on the whole graph, since a path that was not known at first may lift a bound; when an answer does not
- * hold up, the function is built anew without it. */
+ * asked for again on the whole graph, since a path that was not known at first may lift a bound; when an answer does
+ * not hold up, the function is built anew without it. */
 #include "static/lift/traverse.h"
 
 flow_scratch *flow_scratch_open(void)
@@ -43,7 +43,7 @@ void flow_scratch_close(flow_scratch *s)
     free(s);
 }
 
-/* --- blocks and edges ---------------------------------------------------------------------------------------------- */
+/* --- blocks and edges -------------------------------------------------------------------------------------------- */
 
 static void sort_leaders(flow_scratch *s)
 {
@@ -233,7 +233,7 @@ static void cut_blocks(flow_scratch *s)
                           .preds = s->preds.data};
 }
 
-/* --- indirect jumps ------------------------------------------------------------------------------------------------ */
+/* --- indirect jumps ---------------------------------------------------------------------------------------------- */
 
 static bool same_targets(const flow_scratch *s, const indirect_jump *jump)
 {
@@ -308,7 +308,7 @@ static bool solve_jumps(flow_scratch *s)
     return false;
 }
 
-/* --- one function -------------------------------------------------------------------------------------------------- */
+/* --- one function ------------------------------------------------------------------------------------------------ */
 
 /* The end of the part that begins at the entry. */
 static uint64_t find_end(flow_scratch *s)
@@ -318,7 +318,8 @@ static uint64_t find_end(flow_scratch *s)
     const flow_region *r = flow_region_at(space, s->entry);
     if (!r || s->entry + 1 - r->addr >= r->size) return s->entry + (r != NULL);
     uint64_t next = flow_next_bit(space, space->starts, s->entry + 1), end = s->entry;
-    if (fde && fde->start == s->entry && fde->end <= next) return fde->end;
+    bool first = fde && s->entry - fde->start < 16 && flow_next_bit(space, space->starts, fde->start) == s->entry;
+    if (first && fde->end <= next) return fde->end;
     const image_symbol *symbol = space->symbols ? image_symbol_at(space->img, s->entry) : NULL;
     if (symbol && symbol->size && symbol->size <= next - s->entry) return s->entry + symbol->size;
     for (uint32_t b = 0; b < s->view.block_count; b++) {

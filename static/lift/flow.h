@@ -23,7 +23,7 @@
 #include <Zydis/Zydis.h>
 #include <stdlib.h>
 
-/* --- decode.c ------------------------------------------------------------------------------------------------------ */
+/* --- decode.c ---------------------------------------------------------------------------------------------------- */
 
 typedef enum {
     REF_NONE,
@@ -58,10 +58,11 @@ bool flow_decode(const uint8_t *bytes, uint64_t available, uint64_t addr, bool a
 /* All of one instruction, on demand. */
 bool flow_operands(const image *img, const lift_insn *insn, ZydisDecodedInstruction *zi,
                    ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT]);
-/* Bytes of padding that assemblers and linkers put between functions at `bytes`: nops, int3, zeros; 0: something else. */
+/* Bytes of padding that assemblers and linkers put between functions at `bytes`: nops, int3, zeros; 0: something else.
+ */
 uint32_t flow_padding(const uint8_t *bytes, uint64_t available);
 
-/* --- space.c -------------------------------------------------------------------------------------------------------- */
+/* --- space.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t addr, size;
@@ -123,14 +124,15 @@ static inline void flow_clear(uint64_t *bits, uint64_t place)
 
 bool flow_has(const flow_space *space, const uint64_t *bits, uint64_t addr);
 
-/* --- flow.c ------------------------------------------------------------------------------------------------------- */
+/* --- flow.c ------------------------------------------------------------------------------------------------------ */
 
 typedef enum {
-    LEAVE_CALL,    /* a direct call, or one by a slot, of code in this module */
-    LEAVE_TAIL,    /* a jump to a function, or falling into it */
-    LEAVE_BRANCH,  /* a conditional one */
-    LEAVE_SHARE,   /* not a leave: jumps into code that a frame entry (FDE) of its own describes, and takes it as a part */
-    LEAVE_OUTSIDE  /* jumps or falls through PLT or slot to another module and may return from there */
+    LEAVE_CALL,   /* a direct call, or one by a slot, of code in this module */
+    LEAVE_TAIL,   /* a jump to a function, or falling into it */
+    LEAVE_BRANCH, /* a conditional one */
+    LEAVE_SHARE,  /* not a leave: jumps into code that a frame entry (FDE) of its own describes, and takes it as a part
+                   */
+    LEAVE_OUTSIDE /* jumps or falls through PLT or slot to another module and may return from there */
 } flow_leave_kind;
 
 typedef struct {
@@ -169,7 +171,7 @@ bool flow_try(const flow_space *space, flow_scratch *scratch, uint64_t entry, ui
 void flow_free(flow_func *f); /* with its lift_func */
 void flow_free_func(lift_func *func);
 
-/* --- depth.c ------------------------------------------------------------------------------------------------------- */
+/* --- depth.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct { /* kept between questions about one graph */
     const image_fde *fde;
@@ -182,7 +184,7 @@ typedef struct { /* kept between questions about one graph */
 bool depth_frame_gone(const image *img, const lift_func *view, depth_memory *memory, uint32_t block);
 void depth_reset(depth_memory *memory);
 
-/* --- jumptable.c --------------------------------------------------------------------------------------------------- */
+/* --- jumptable.c ------------------------------------------------------------------------------------------------- */
 
 typedef enum { JUMP_UNKNOWN, JUMP_SWITCH, JUMP_TAIL } jump_verdict;
 
@@ -208,14 +210,14 @@ void jump_memory_close(jump_memory *memory);
 jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_memory *memory, uint32_t block,
                           jump_result *result);
 
-/* --- noreturn.c ---------------------------------------------------------------------------------------------------- */
+/* --- noreturn.c -------------------------------------------------------------------------------------------------- */
 
 /* `defined`: by the module itself, so that only names with one meaning count. */
 bool noreturn_name(const char *name, bool defined);
 /* Which of the functions, sorted by entry, may return: returns[i]. */
 void noreturn_solve(const flow_space *space, const flow_func *funcs, uint32_t count, bool *returns);
 
-/* --- discover.c ---------------------------------------------------------------------------------------------------- */
+/* --- discover.c -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     flow_func *funcs; /* by entry; id, found, returns filled, name not */

@@ -66,7 +66,7 @@ void jump_memory_reset(jump_memory *m, const lift_func *view)
     empty_pool(m);
 }
 
-/* --- constants kept ------------------------------------------------------------------------------------------------ */
+/* --- constants kept ---------------------------------------------------------------------------------------------- */
 
 static constant_slot *constant_at(jump_memory *m, uint64_t key)
 {
@@ -92,7 +92,7 @@ static void keep_constant(jump_memory *m, uint64_t key, bool found, uint64_t val
     *slot = (constant_slot){key, value, m->generation, found};
 }
 
-/* --- walking back -------------------------------------------------------------------------------------------------- */
+/* --- walking back ------------------------------------------------------------------------------------------------ */
 
 static void spend(jump_memory *m, uint64_t steps)
 {
@@ -161,7 +161,7 @@ static walk walk_pred(const jump_memory *m, const walk *w, uint32_t e)
     return next;
 }
 
-/* --- constants that all definitions agree on ----------------------------------------------------------------------- */
+/* --- constants that all definitions agree on --------------------------------------------------------------------- */
 
 /* x at the beginning of block b, when it is one constant on all ways there. */
 static bool constant_of(const flow_space *space, jump_memory *m, uint32_t b, slice_expr x, uint64_t *value)
@@ -216,7 +216,7 @@ static bool constant_of(const flow_space *space, jump_memory *m, uint32_t b, sli
     return good;
 }
 
-/* --- the form of a table access ------------------------------------------------------------------------------------ */
+/* --- the form of a table access ---------------------------------------------------------------------------------- */
 
 /* An entry of memory, sign- or zero-extended. */
 static bool is_entry(const slice_pool *pool, slice_expr x, slice_expr *addr, table_form *form)
@@ -288,7 +288,7 @@ static void find_bases(const flow_space *space, jump_memory *m, walk *w)
     }
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------------ */
+/* --- the walk ---------------------------------------------------------------------------------------------------- */
 
 static bool same_form(const table_form *a, const table_form *b)
 {
@@ -376,7 +376,8 @@ static bool is_visited(const jump_memory *m, const walk *w)
         for (uint32_t a = 0; a < v->state.fact_count; a++)
             for (uint32_t b = 0; b < w->state.fact_count; b++) {
                 const slice_fact *f = &v->state.facts[a], *g = &w->state.facts[b];
-                if (f->a != g->a || f->b != g->b || f->cc != g->cc || f->bits != g->bits || f->test != g->test) continue;
+                if (f->a != g->a || f->b != g->b || f->cc != g->cc || f->bits != g->bits || f->test != g->test)
+                    continue;
                 same++;
                 break;
             }

@@ -85,8 +85,8 @@ static bool are_aligned(const finder *f)
     return aligned >= sure - sure / 4;
 }
 
-/* Among frame descriptions that are not aligned, without padding between, or first of all: where the linker gathers what
- * is cold. */
+/* Among frame descriptions that are not aligned, without padding between, or first of all: where the linker gathers
+ * what is cold. */
 static bool is_packed(const flow_space *space, uint64_t addr)
 {
     const image *img = space->img;
@@ -97,10 +97,25 @@ static bool is_packed(const flow_space *space, uint64_t addr)
            (fde < last && fde[1].start == fde->end && fde[1].start % 16);
 }
 
+/* Functions that are entered with a deeper stack (by the loader, say): their frame descriptions look like parts, but
+ * something points to them, and they are aligned. */
+static void raise_parts(finder *f)
+{
+    const flow_space *space = f->space;
+    for (uint32_t i = 0; i < space->img->fde_count; i++) {
+        const image_fde *fde = &space->img->fdes[i];
+        int64_t place = fde->fragment && fde->start % 16 == 0 ? flow_place(space, fde->start) : FLOW_NOWHERE;
+        if (place < 0 || flow_bit(space->starts, (uint64_t)place)) continue;
+        if (flow_bit(f->named, (uint64_t)place) || flow_bit(f->pointed, (uint64_t)place))
+            finder_add(f, fde->start, FOUND_POINTER);
+    }
+}
+
 void drop_parts(finder *f)
 {
     flow_space *space = f->space;
     bool aligned = are_aligned(f);
+    raise_parts(f);
     uint64_t *changed = base_alloc_zero(space->code_size / 64 + 1, sizeof *changed);
     uint8_t *how = connections(f);
     uint32_t kept = 0;

@@ -48,6 +48,19 @@ static bool is_plt_fde(const image *img, const image_fde *fde)
     return low < img->plt_count && img->plts[low].addr < fde->end;
 }
 
+/* Where a function's code begins when its frame description begins with the padding before it, as some assembler
+ * functions' do. */
+static uint64_t skip_padding(const flow_space *space, const image_fde *fde)
+{
+    const flow_region *r = flow_region_at(space, fde->start);
+    uint64_t at = fde->start, end = r->addr + r->size < fde->end ? r->addr + r->size : fde->end;
+    for (uint32_t skip; at < end && at % 16; at += skip) {
+        skip = flow_padding(r->bytes + (at - r->addr), end - at);
+        if (!skip) return fde->start;
+    }
+    return at < end ? at : fde->start;
+}
+
 static void seed_frames(finder *f)
 {
     const image *img = f->space->img;
@@ -66,8 +79,9 @@ static void seed_frames(finder *f)
         bool inside = s && s->addr != fde->start && (s->type == IMAGE_SYM_FUNC || s->type == IMAGE_SYM_IFUNC);
         if (fde->fragment || inside) flow_set(f->space->parts, (uint64_t)place);
         if (flow_bit(f->space->parts, (uint64_t)place)) continue;
-        finder_add(f, fde->start, FOUND_FDE);
-        if (fde->start % 16) flow_set(f->space->doubtful, (uint64_t)place);
+        uint64_t entry = skip_padding(f->space, fde);
+        finder_add(f, entry, FOUND_FDE);
+        if (entry % 16) flow_set(f->space->doubtful, (uint64_t)place);
     }
 }
 

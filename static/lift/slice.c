@@ -24,7 +24,7 @@ typedef struct {
     effect e;
 } step;
 
-/* --- operands ------------------------------------------------------------------------------------------------------ */
+/* --- operands ---------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t number, bits; /* number 16 and more: not a general register */
@@ -105,7 +105,7 @@ static void write_op(step *s, const ZydisDecodedOperand *op, slice_expr x)
         set_reg(s, r.number, slice_insert(pool, slice_reg(pool, r.number), x, r.bits));
 }
 
-/* --- effects ------------------------------------------------------------------------------------------------------- */
+/* --- effects ----------------------------------------------------------------------------------------------------- */
 
 static void unknown_effect(step *s)
 {
@@ -225,7 +225,7 @@ static void find_effect(step *s)
         unknown_effect(s);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static int by_number(const void *a, const void *b)
 {
@@ -345,7 +345,7 @@ static bool rewrite(const step *s, slice_state *state)
     return changed;
 }
 
-/* --- flags --------------------------------------------------------------------------------------------------------- */
+/* --- flags ------------------------------------------------------------------------------------------------------- */
 
 enum { STATUS = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF | ZYDIS_CPUFLAG_PF };
 
@@ -435,7 +435,7 @@ static slice_cc moves_if(const lift_insn *insn)
     return CC_NONE;
 }
 
-/* --- one step back ------------------------------------------------------------------------------------------------- */
+/* --- one step back ----------------------------------------------------------------------------------------------- */
 
 /* A conditional move: as if it were a branch around a move. */
 static int back_move(step *s, slice_cc cc, slice_state *state, slice_state *other)

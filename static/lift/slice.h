@@ -9,7 +9,7 @@
 
 #include "static/lift/flow.h"
 
-/* --- expressions: 64-bit values, hash-consed, so that equal numbers mean equal expressions ------------------------- */
+/* --- expressions: 64-bit values, hash-consed, so that equal numbers mean equal expressions ----------------------- */
 
 typedef uint16_t slice_expr; /* 0: nothing is known (and it equals nothing) */
 
@@ -63,10 +63,27 @@ slice_expr slice_replace(slice_pool *pool, slice_expr x, slice_expr leaf, slice_
 /* Upper limit that its form alone gives. */
 uint64_t slice_limit(const slice_pool *pool, slice_expr x);
 
-/* --- conditions ---------------------------------------------------------------------------------------------------- */
+/* --- conditions -------------------------------------------------------------------------------------------------- */
 
-typedef enum { CC_O, CC_NO, CC_B, CC_NB, CC_Z, CC_NZ, CC_BE, CC_NBE, CC_S, CC_NS, CC_P, CC_NP, CC_L, CC_NL, CC_LE, CC_NLE,
-               CC_NONE } slice_cc; /* in the order of the encoding: a condition and its contrary differ in bit 0 */
+typedef enum {
+    CC_O,
+    CC_NO,
+    CC_B,
+    CC_NB,
+    CC_Z,
+    CC_NZ,
+    CC_BE,
+    CC_NBE,
+    CC_S,
+    CC_NS,
+    CC_P,
+    CC_NP,
+    CC_L,
+    CC_NL,
+    CC_LE,
+    CC_NLE,
+    CC_NONE
+} slice_cc; /* in the order of the encoding: a condition and its contrary differ in bit 0 */
 
 typedef enum { TEST_CMP, TEST_AND, TEST_ADD, TEST_SHR } slice_test;
 

@@ -35,7 +35,8 @@ static slice_expr make(slice_pool *pool, slice_node n)
     n.memory = n.op == X_MEM || (unary && a->memory) || (binary && b->memory);
     n.any = (unary && a->any) || (binary && b->any);
     if (n.op == X_REG) n.regs = (uint16_t)(1u << n.k);
-    uint64_t h = (n.k ^ (uint64_t)n.op << 56 ^ (uint64_t)n.bits << 48 ^ (uint64_t)n.a << 20 ^ n.b) * 0x9e3779b97f4a7c15u;
+    uint64_t h =
+        (n.k ^ (uint64_t)n.op << 56 ^ (uint64_t)n.bits << 48 ^ (uint64_t)n.a << 20 ^ n.b) * 0x9e3779b97f4a7c15u;
     for (uint32_t i = (uint32_t)(h >> 40) % (2 * SLICE_NODES);; i = (i + 1) % (2 * SLICE_NODES)) {
         uint16_t at = pool->hash[i];
         if (!at) {
@@ -230,7 +231,7 @@ uint64_t slice_limit(const slice_pool *pool, slice_expr x)
     }
 }
 
-/* --- what a condition says ----------------------------------------------------------------------------------------- */
+/* --- what a condition says --------------------------------------------------------------------------------------- */
 
 static const uint8_t swapped[] = { /* cc of (b - a) from cc of (a - b) */
     [CC_O] = CC_NONE, [CC_NO] = CC_NONE, [CC_B] = CC_NBE, [CC_NB] = CC_BE, [CC_Z] = CC_Z,   [CC_NZ] = CC_NZ,
@@ -313,8 +314,8 @@ static linear linear_of(const slice_pool *pool, slice_expr x)
 }
 
 /* Range of x from a fact about `a`: circular, modulo 2^*bits. */
-static bool transfer(slice_pool *pool, const slice_fact *fact, slice_expr a, slice_expr x, uint64_t *low, uint64_t *high,
-                     uint32_t *bits)
+static bool transfer(slice_pool *pool, const slice_fact *fact, slice_expr a, slice_expr x, uint64_t *low,
+                     uint64_t *high, uint32_t *bits)
 {
     slice_expr subject = slice_zx(pool, a, fact->bits);
     linear s = linear_of(pool, subject), l = linear_of(pool, x);

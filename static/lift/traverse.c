@@ -1,12 +1,12 @@
 /* Traversal: decoding a function from its entry along every path.
  *
  * Instructions are decoded once each, in runs of consecutive ones, and found again by address through a map; so code
- * that overlaps itself at different instruction boundaries is no special case. What each instruction means for the graph
- * (does it end a block, does it leave the function, may control come back) is decided here, once; flow.c makes blocks of
- * it. */
+ * that overlaps itself at different instruction boundaries is no special case. What each instruction means for the
+ * graph (does it end a block, does it leave the function, may control come back) is decided here, once; flow.c makes
+ * blocks of it. */
 #include "static/lift/traverse.h"
 
-/* --- address to instruction ---------------------------------------------------------------------------------------- */
+/* --- address to instruction -------------------------------------------------------------------------------------- */
 
 static uint32_t map_hash(uint64_t key)
 {
@@ -60,7 +60,7 @@ uint32_t traverse_find(flow_scratch *s, uint64_t addr)
     return id ? *id : 0;
 }
 
-/* --- traversal ----------------------------------------------------------------------------------------------------- */
+/* --- traversal --------------------------------------------------------------------------------------------------- */
 
 /* The frame description that covers addr, remembered for the neighbours. */
 static const image_fde *fde_at(flow_scratch *s, uint64_t addr)
@@ -123,7 +123,8 @@ static bool jump_leaves(flow_scratch *s, uint64_t from, uint64_t target, bool co
     if (image_fde_at(space->img, target)) return false;
     if (fde_at(s, from)) return true; /* into assembler code that has no frame description: a function of its own */
     /* Nobody says where functions begin: a jump with the frame given up, to where a compiler would put one. */
-    return !conditional && s->depth == 0 && (!inside || s->released) && target % 16 == 0 && flow_padding_before(r, target);
+    return !conditional && s->depth == 0 && (!inside || s->released) && target % 16 == 0 &&
+           flow_padding_before(r, target);
 }
 
 /* A jump inside the function, which may yet go into another frame description: this one's cold part, or code that two

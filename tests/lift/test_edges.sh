@@ -11,11 +11,13 @@ check="$RACE_TOOLS/check_edges" client="$RACE_BUILD/tests/libedges.so"
 # The two samples with switches, exceptions and calls through pointers, from both compilers at three levels, stripped
 # and not.
 grep -v '^#' "$RACE_MATRIX" | awk -F '\t' '
-    $2 ~ /^(switch_table|exception|dispatch)/ && $5 != "static" && $4 ~ /^O[023]$/ && !seen[$2 $3 $4 $7]++ { print $1 }' >"$work/programs"
+    $2 ~ /^(switch_table|exception|dispatch)/ && $5 != "static" && $4 ~ /^O[023]$/ && !seen[$2 $3 $4 $7]++ {
+        print $1 }' >"$work/programs"
 while read -r program; do
     checks=$((checks + 1))
     rm -f "$work"/trace.*
-    timeout 60 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$client" "$work/trace" -- "$program" >/dev/null 2>"$work/err" </dev/null
+    timeout 60 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$client" "$work/trace" -- "$program" \
+        >/dev/null 2>"$work/err" </dev/null
     trace=$(find "$work" -name 'trace.*' | head -1)
     [ -n "$trace" ] || { fail "$program: no trace: $(head -c 400 "$work/err")"; continue; }
     "$check" -v "$trace" "$program" >"$work/out" 2>&1 || fail "$program: $(head -c 1000 "$work/out")"

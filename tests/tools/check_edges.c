@@ -32,7 +32,8 @@ static void index_insns(const lift_module *m, places *out)
         for (uint32_t b = 0; b < m->funcs[f]->block_count; b++) {
             const lift_block *block = &m->funcs[f]->blocks[b];
             for (uint32_t i = 0; i < block->insn_count; i++)
-                vec_push(out, (place){m->funcs[f]->insns[block->first_insn + i].addr, f, b, i + 1 == block->insn_count});
+                vec_push(out,
+                         (place){m->funcs[f]->insns[block->first_insn + i].addr, f, b, i + 1 == block->insn_count});
         }
     if (out->len) qsort(out->data, out->len, sizeof *out->data, by_addr);
 }
@@ -80,7 +81,8 @@ typedef struct {
     uint32_t insns, insns_missing, edges, indirect, edges_missing, edges_unknown;
 } counts;
 
-static void check_line(const lift_module *m, const places *p, const char *line, uint32_t module, bool verbose, counts *n)
+static void check_line(const lift_module *m, const places *p, const char *line, uint32_t module, bool verbose,
+                       counts *n)
 {
     uint32_t number;
     unsigned long long from, to;

@@ -2,9 +2,9 @@
  *
  *   eval_functions [-v] FILE [STRIPPED]
  *
- * FILE has symbols, in itself or in a separate debug file. STRIPPED, or else FILE itself, is lifted as if it had none but
- * the exported ones. Truth: symbols of type function with a size, in code; aliases count once; NAME.cold is a part of
- * NAME. Function symbols without a size (start-up code of the compiler) count neither way.
+ * FILE has symbols, in itself or in a separate debug file. STRIPPED, or else FILE itself, is lifted as if it had none
+ * but the exported ones. Truth: symbols of type function with a size, in code; aliases count once; NAME.cold is a part
+ * of NAME. Function symbols without a size (start-up code of the compiler) count neither way.
  *
  * Prints one line: file, functions in truth, found, recall and precision of starts, share of right ends. -v: and each
  * difference. */

@@ -32,7 +32,8 @@ int main(int argc, char **argv)
         for (uint32_t b = 0; b < f->block_count; b++)
             if (f->blocks[b].end_kind == END_UNKNOWN)
                 printf("  unknown: %llx in %s\n",
-                       (unsigned long long)f->insns[f->blocks[b].first_insn + f->blocks[b].insn_count - 1].addr, f->name);
+                       (unsigned long long)f->insns[f->blocks[b].first_insn + f->blocks[b].insn_count - 1].addr,
+                       f->name);
     }
     uint32_t resolved = m->stats.jumps_resolved, all = resolved + m->stats.jumps_unresolved;
     const char *name = strrchr(argv[1], '/');

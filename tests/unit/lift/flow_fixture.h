@@ -53,7 +53,8 @@ static inline void fixture_table64(fixture *f, size_t offset, const uint64_t *ta
 /* .eh_frame: one CIE (CFA = rsp + 8), and an FDE for each frame. */
 static inline size_t fixture_eh_frame(const fixture *f, uint8_t *out)
 {
-    static const uint8_t cie[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
+    static const uint8_t cie[] = {20, 0,    0,  0, 0,    0,    0, 0, 1,    'z', 'R', 0,
+                                  1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0};
     size_t at = sizeof cie;
     memcpy(out, cie, sizeof cie);
     for (uint32_t i = 0; f->frames[i].end; i++, at += 20) {
@@ -82,8 +83,11 @@ static inline lift_module *fixture_lift(fixture *f, const lift_options *options)
     uint32_t symbol_count = 1;
     for (; f->symbols[symbol_count - 1].name; symbol_count++) {
         const fixture_symbol *s = &f->symbols[symbol_count - 1];
-        symbols[symbol_count] = (Elf64_Sym){.st_name = (uint32_t)strings, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-                                            .st_shndx = TEXT, .st_value = s->addr, .st_size = s->size};
+        symbols[symbol_count] = (Elf64_Sym){.st_name = (uint32_t)strings,
+                                            .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                                            .st_shndx = TEXT,
+                                            .st_value = s->addr,
+                                            .st_size = s->size};
         strcpy(strtab + strings, s->name);
         strings += strlen(s->name) + 1;
     }
