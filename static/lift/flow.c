@@ -257,15 +257,17 @@ static void keep_result(flow_scratch *s, indirect_jump *jump)
         vec_push(&s->tables, s->result.tables.data[i]);
 }
 
-/* Asks for each indirect jump on the graph as it is now; `again`: also for those that have an answer. True: something
- * has changed. */
+/* Asks for each indirect jump on the graph as it is now; `again`: also for those that have an answer from when the graph
+ * was smaller. True: something has changed. */
 static bool ask_jumps(flow_scratch *s, bool again)
 {
     bool changed = false;
+    uint64_t graph = (uint64_t)s->insns.len << 32 | s->edges.len; /* it only grows, so that its size tells it apart */
     jump_memory_reset(s->memory, &s->view);
     for (uint32_t i = 0; i < s->jumps.len; i++) {
         indirect_jump *jump = &s->jumps.data[i];
-        if (jump->denied || (jump->verdict != JUMP_UNKNOWN && !again)) continue;
+        if (jump->denied || jump->asked == graph || (jump->verdict != JUMP_UNKNOWN && !again)) continue;
+        jump->asked = graph;
         vec_clear(&s->result.targets);
         vec_clear(&s->result.tables);
         s->result.weak = false;

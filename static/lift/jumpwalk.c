@@ -14,6 +14,7 @@
 enum {
     MAX_STATES = 400,      /* of one jump: blocks with different questions */
     MAX_WEAK_STATES = 40,  /* when the form of the index gives a limit: a comparison would be near */
+    MAX_OPEN_STATES = 12,  /* before a word at a register turns out to be in a table */
     MAX_TABLES = 16,       /* of one jump */
     NODES_PER_JUMP = 1500, /* the pool is emptied when it has no room for that many */
     WRITES_KNOWN = 1u << 31
@@ -388,6 +389,17 @@ static bool is_visited(const jump_memory *m, const walk *w)
     return false;
 }
 
+/* How far to go: a word at a register that is no table access near the jump is a pointer in some object. */
+static uint32_t most_states(const jump_memory *m, const walk *w)
+{
+    if (w->indexed) return w->limit / w->form.step < MAX_ENTRIES ? MAX_WEAK_STATES : MAX_STATES;
+    const slice_node *n = &m->pool.nodes[w->state.x];
+    uint64_t k;
+    if (n->op != X_MEM) return MAX_STATES;
+    n = &m->pool.nodes[slice_split(&m->pool, n->a, &k)];
+    return n->op == X_REG && n->k != IR_RSP ? MAX_OPEN_STATES : MAX_STATES;
+}
+
 /* Goes back along one path; its forks are pushed. False: it has no answer. */
 static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_result *result)
 {
@@ -414,8 +426,7 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
             if (!end_of_path(m, &w)) return false;
             if (!block->pred_count) return true;
         }
-        if (m->visited.len >= (w.indexed && w.limit / w.form.step < MAX_ENTRIES ? MAX_WEAK_STATES : MAX_STATES))
-            return end_of_path(m, &w);
+        if (m->visited.len >= most_states(m, &w)) return end_of_path(m, &w);
         vec_push(&m->visited, w);
         for (uint32_t p = 1; p < block->pred_count; p++)
             vec_push(&m->stack, walk_pred(m, &w, m->view->preds[block->first_pred + p]));

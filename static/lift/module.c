@@ -184,16 +184,31 @@ lift_func *lift_func_at(const lift_module *m, uint64_t entry)
     return low < m->func_count && m->funcs[low]->entry == entry ? m->funcs[low] : NULL;
 }
 
+static bool block_covers(const lift_func *f, const lift_block *block, uint64_t addr)
+{
+    if (addr < block->start || addr >= block->end) return false;
+    for (uint32_t i = 0; i < block->insn_count; i++) {
+        const lift_insn *insn = &f->insns[block->first_insn + i];
+        if (addr >= insn->addr && addr < insn->addr + insn->len) return true;
+    }
+    return false;
+}
+
+/* Blocks but the first are sorted; they may overlap, so all before the address are candidates, the nearest first. */
 static bool covers(const lift_func *f, uint64_t addr)
 {
-    for (uint32_t b = 0; b < f->block_count; b++) {
-        const lift_block *block = &f->blocks[b];
-        if (addr < block->start || addr >= block->end) continue;
-        for (uint32_t i = 0; i < block->insn_count; i++) {
-            const lift_insn *insn = &f->insns[block->first_insn + i];
-            if (addr >= insn->addr && addr < insn->addr + insn->len) return true;
-        }
+    if (block_covers(f, &f->blocks[0], addr)) return true;
+    if (f->block_count < 2 || addr < f->blocks[1].start) return false;
+    uint32_t low = 1, high = f->block_count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (f->blocks[mid].start <= addr)
+            low = mid + 1;
+        else
+            high = mid;
     }
+    while (low-- > 1)
+        if (block_covers(f, &f->blocks[low], addr)) return true;
     return false;
 }
 

@@ -97,17 +97,18 @@ static bool is_packed(const flow_space *space, uint64_t addr)
            (fde < last && fde[1].start == fde->end && fde[1].start % 16);
 }
 
-/* Functions that are entered with a deeper stack (by the loader, say): their frame descriptions look like parts, but
- * something points to them, and they are aligned. */
+/* Functions that are entered with a deeper stack (by the loader) or by the kernel: their frame descriptions look like
+ * parts, but something points to them. Where they are not aligned, one of a signal frame begins a byte before. */
 static void raise_parts(finder *f)
 {
     const flow_space *space = f->space;
     for (uint32_t i = 0; i < space->img->fde_count; i++) {
         const image_fde *fde = &space->img->fdes[i];
-        int64_t place = fde->fragment && fde->start % 16 == 0 ? flow_place(space, fde->start) : FLOW_NOWHERE;
+        uint64_t entry = fde->start + (fde->signal && fde->start % 16 == 15);
+        int64_t place = fde->fragment && entry % 16 == 0 ? flow_place(space, entry) : FLOW_NOWHERE;
         if (place < 0 || flow_bit(space->starts, (uint64_t)place)) continue;
         if (flow_bit(f->named, (uint64_t)place) || flow_bit(f->pointed, (uint64_t)place))
-            finder_add(f, fde->start, FOUND_POINTER);
+            finder_add(f, entry, FOUND_POINTER);
     }
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     bool denied, weak;
     uint32_t first_target, target_count; /* in scratch->targets */
     uint32_t first_table, table_count;   /* in scratch->tables */
+    uint64_t asked;                      /* size of the graph that the verdict is about */
 } indirect_jump;
 
 typedef struct {
