@@ -12,8 +12,16 @@ enum {
     MAX_ROUNDS = 40,       /* of one settling; beyond it calls are only found to return after all, not the contrary */
     MAX_TABLE_ROUNDS = 8,  /* of settling tables */
     MAX_BUILDS = 2000,     /* rounds of building altogether; longer chains of calls are left to the gaps */
-    STEPS = 50000,         /* for the indirect jumps of a function, apart from what its size allows, ... */
-    MAX_STEPS = 100000000  /* ... and of all functions */
+    STEPS = 50000,         /* for the indirect jumps of a function, apart from what its size allows */
+    WORK = 2000000,        /* on the whole module, ... */
+    WORK_PER_BYTE = 40,    /* ... and by its code; compilers' code takes 1, the hardest known 2.3 */
+    ROUND_COST = 32,       /* instructions known that make a round of looking at all of them cost one more */
+    INSNS = 1 << 20,       /* of all functions together, ... */
+    INSNS_PER_BYTE = 4,    /* ... and by the module's code */
+    OVERLAP = 64,          /* of them in others' code that a function may have, for each byte of an average function */
+    BATCHES = 16,          /* in which all functions are built: between them the work is counted; ... */
+    MIN_BATCH = 16,
+    MAX_BATCH = 1024       /* ... of that many functions at most */
 };
 
 static int by_addr(const void *a, const void *b)
@@ -61,6 +69,15 @@ static void forget_overlaps(finder *f)
     }
 }
 
+/* What a function may take without the module's share being exceeded by all together. */
+static void set_budgets(finder *f)
+{
+    flow_space *space = f->space;
+    uint64_t share = f->most_work / f->count;
+    space->budget = f->crowded ? 0 : OVERLAP + OVERLAP * (space->code_size / f->count);
+    space->steps = share < STEPS ? share : STEPS;
+}
+
 /* Sorts the fresh starts in among the entries. True: there were new ones. */
 static bool merge_fresh(finder *f)
 {
@@ -101,8 +118,7 @@ static bool merge_fresh(finder *f)
         }
     }
     f->count += kept;
-    f->space->budget = 64 + 64 * (f->space->code_size / f->count);
-    f->space->steps = MAX_STEPS / f->count < STEPS ? MAX_STEPS / f->count : STEPS;
+    set_budgets(f);
     return true;
 }
 
@@ -115,26 +131,46 @@ static void note(finder *f, uint64_t *bits, uint64_t addr, uint32_t found)
     if (!flow_bit(f->space->starts, (uint64_t)place)) finder_add(f, addr, found);
 }
 
-/* Builds what is not built, and takes note of where its calls and jumps lead. */
+/* Takes note of where the calls and jumps of a function lead, and of what it took to build it. */
+static void note_built(finder *f, const flow_func *func)
+{
+    f->work += func->work;
+    f->insns += func->func->insn_count;
+    for (uint32_t l = 0; l < func->leave_count; l++) {
+        const flow_leave *leave = &func->leaves[l];
+        if (leave->kind == LEAVE_CALL)
+            note(f, f->called, leave->target, FOUND_CALL);
+        else if (leave->kind == LEAVE_TAIL || leave->kind == LEAVE_BRANCH)
+            note(f, f->jumped, leave->target, FOUND_TAIL);
+    }
+}
+
+/* Builds what is not built. The work is counted between batches, whose size hangs on no number of threads. */
 static void build_pending(finder *f)
 {
     VEC(uint32_t) todo = {0};
-    for (uint32_t i = 0; i < f->count; i++)
-        if (!f->funcs[i].func) vec_push(&todo, i);
-#pragma omp parallel for schedule(dynamic, 8) num_threads(f->jobs)
-    for (uint32_t i = 0; i < todo.len; i++) {
-        uint32_t id = todo.data[i];
-        flow_build(f->space, f->scratch[omp_get_thread_num()], f->entries[id], &f->funcs[id]);
+    f->insns = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (f->funcs[i].func)
+            f->insns += f->funcs[i].func->insn_count;
+        else
+            vec_push(&todo, i);
     }
-    for (uint32_t i = 0; i < todo.len; i++) {
-        const flow_func *func = &f->funcs[todo.data[i]];
-        for (uint32_t l = 0; l < func->leave_count; l++) {
-            const flow_leave *leave = &func->leaves[l];
-            if (leave->kind == LEAVE_CALL)
-                note(f, f->called, leave->target, FOUND_CALL);
-            else if (leave->kind == LEAVE_TAIL || leave->kind == LEAVE_BRANCH)
-                note(f, f->jumped, leave->target, FOUND_TAIL);
+    f->work += (f->count + f->insns) / ROUND_COST;
+    uint32_t batch = f->count / BATCHES;
+    batch = batch < MIN_BATCH ? MIN_BATCH : batch > MAX_BATCH ? MAX_BATCH : batch;
+    for (uint32_t from = 0, to; from < todo.len; from = to) {
+        to = todo.len - from < batch ? todo.len : from + batch;
+#pragma omp parallel for schedule(dynamic, 8) num_threads(f->jobs)
+        for (uint32_t i = from; i < to; i++) {
+            uint32_t id = todo.data[i];
+            flow_build(f->space, f->scratch[omp_get_thread_num()], f->entries[id], &f->funcs[id]);
         }
+        for (uint32_t i = from; i < to; i++)
+            note_built(f, &f->funcs[todo.data[i]]);
+        if (f->work > f->most_work) f->space->no_jumps = true;
+        if (f->insns > INSNS + INSNS_PER_BYTE * f->space->code_size) f->crowded = true;
+        set_budgets(f);
     }
     vec_free(&todo);
 }
@@ -184,15 +220,41 @@ static void build(finder *f)
         bool anew = f->count > 0;
         if (merge_fresh(f) && anew) forget_overlaps(f);
         build_pending(f);
-    } while (f->fresh.len && f->builds++ < MAX_BUILDS);
+    } while (f->fresh.len && f->builds++ < MAX_BUILDS && f->work <= f->most_work);
+}
+
+/* The work on the module has no end in sight: what it was for is left open. Every function returns that does not say
+ * otherwise by its name, no indirect jump is looked into any more, and tables whose size hangs on what else is found
+ * are forgotten. */
+static void give_up(finder *f)
+{
+    flow_space *space = f->space;
+    uint64_t words = space->code_size / 64 + 1;
+    if (!f->gave_up) {
+        uint64_t *changed = base_alloc(words * sizeof *changed);
+        f->gave_up = space->no_jumps = true;
+        for (uint64_t i = 0; i < words; i++)
+            changed[i] = space->dead[i] & ~space->named_dead[i];
+        memcpy(space->dead, space->named_dead, words * sizeof *space->dead);
+        finder_forget_callers(f, changed);
+        for (uint32_t i = 0; i < f->count; i++)
+            if (f->funcs[i].has_weak) flow_free(&f->funcs[i]);
+        free(changed);
+    }
+    build(f);
+    vec_clear(&f->fresh);
+    for (uint32_t i = 0; i < f->count; i++)
+        f->funcs[i].func->returns = !flow_has(space, space->dead, f->entries[i]);
 }
 
 void finder_settle(finder *f)
 {
-    for (uint32_t round = 0; round < 2 * MAX_ROUNDS; round++) {
+    for (uint32_t round = 0; round < 2 * MAX_ROUNDS && !f->gave_up; round++) {
         build(f);
+        if (f->work > f->most_work) break;
         if (!settle_returns(f, round >= MAX_ROUNDS)) return;
     }
+    give_up(f);
 }
 
 /* --- tables without an exact size -------------------------------------------------------------------------------- */
@@ -232,7 +294,7 @@ void finder_settle_tables(finder *f)
 {
     flow_space *space = f->space;
     uint64_t *changed = base_alloc((space->data_size / 64 + 1) * sizeof *changed);
-    for (uint32_t round = 0; round < MAX_TABLE_ROUNDS; round++) {
+    for (uint32_t round = 0; round < MAX_TABLE_ROUNDS && !f->gave_up; round++) {
         bool any = false, first = !space->refs_known;
         note_refs(f, changed);
         space->refs_known = true;
@@ -273,7 +335,7 @@ static void fill_found(finder *f)
 void discover(flow_space *space, int jobs, flow_found *found)
 {
     size_t words = space->code_size / 64 + 1;
-    finder f = {.space = space, .jobs = jobs};
+    finder f = {.space = space, .jobs = jobs, .most_work = WORK + WORK_PER_BYTE * space->code_size};
     f.scratch = base_alloc((size_t)jobs * sizeof *f.scratch);
     for (int i = 0; i < jobs; i++)
         f.scratch[i] = flow_scratch_open();

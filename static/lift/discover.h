@@ -32,6 +32,10 @@ typedef struct {
     uint64_t *called, *jumped; /* bit per code byte: the target of a call, of a tail jump */
     uint64_t *pointed, *named; /* of a pointer in data, of an address that code takes */
     uint32_t builds;           /* rounds of building so far */
+    uint64_t work, most_work;  /* done so far, and when to give up; in instructions decoded or gone over */
+    uint64_t insns;            /* of all functions that are built */
+    bool crowded;              /* too many: functions keep to their own code */
+    bool gave_up;              /* what is built from now on is built once, and nothing else is looked for */
     uint64_t trials;           /* instructions that may yet be decoded to see whether they are a function */
 } finder;
 

@@ -288,16 +288,30 @@ static bool ask_jumps(flow_scratch *s, bool again)
     return changed;
 }
 
+/* Its instructions; foreign ones are others' too and count for less, so that they do not count many times over. */
+static uint64_t own_insns(const flow_scratch *s)
+{
+    return (s->insns.len > s->foreign ? s->insns.len - s->foreign : 0) + s->foreign / FOREIGN_WEIGHT;
+}
+
+static void allow_steps(flow_scratch *s, uint64_t steps, bool more)
+{
+    jump_memory_allow(s->memory, steps, more);
+    s->allowed = more ? s->allowed + steps : steps;
+}
+
 /* False: an answer had to be withdrawn, and what was reached by it is in the graph. */
 static bool solve_jumps(flow_scratch *s)
 {
     uint32_t rounds = 0, denied = s->denied.len;
     for (bool again = false; rounds++ < MAX_ASKS && s->denied.len == denied;) {
         if (ask_jumps(s, again)) {
-            uint32_t before = s->insns.len;
+            uint64_t before = own_insns(s);
             traverse(s);
-            jump_memory_allow(s->memory, (uint64_t)STEPS_PER_INSN * (s->insns.len - before), true);
+            uint64_t after = own_insns(s);
+            if (after > before) allow_steps(s, STEPS_PER_INSN * (after - before), true);
             cut_blocks(s);
+            s->decoded += s->insns.len;
         } else if (again) {
             return true;
         } else {
@@ -335,6 +349,12 @@ static int by_block(const void *a, const void *b)
 {
     const raw_leave *x = a, *y = b;
     return x->insn < y->insn ? -1 : x->insn > y->insn;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
 }
 
 static void *copy(const void *from, size_t count, size_t size)
@@ -401,9 +421,10 @@ static void begin(const flow_space *space, flow_scratch *s, uint64_t entry)
     s->space = space;
     s->entry = entry;
     s->has_fde = fde;
-    s->limit = fde                                ? fde->end
-               : flow_region_at(space, entry + 1) ? flow_next_bit(space, space->starts, entry + 1)
-                                                  : entry + 1;
+    uint64_t next = flow_region_at(space, entry + 1) ? flow_next_bit(space, space->starts, entry + 1) : entry + 1;
+    s->limit = fde ? fde->end : next;
+    s->own = next < s->limit ? next : s->limit;
+    s->decoded = 0;
     vec_clear(&s->denied);
     s->attempts = 0;
     s->trial = false;
@@ -414,14 +435,16 @@ void flow_build(const flow_space *space, flow_scratch *s, uint64_t entry, flow_f
     begin(space, s, entry);
     do {
         if (++s->attempts >= MAX_ATTEMPTS) vec_clear(&s->denied);
+        if (s->denied.len) qsort(s->denied.data, s->denied.len, sizeof *s->denied.data, by_number);
         traverse_reset(s);
         vec_push(&s->work, (leader){entry, 0});
         traverse(s);
         cut_blocks(s);
-        if (s->attempts == 1)
-            jump_memory_allow(s->memory, space->steps + (uint64_t)STEPS_PER_INSN * s->insns.len, false);
-    } while (s->jumps.len && !solve_jumps(s));
+        s->decoded += s->insns.len;
+        if (s->attempts == 1) allow_steps(s, space->steps + STEPS_PER_INSN * own_insns(s), false);
+    } while (s->jumps.len && !space->no_jumps && !solve_jumps(s));
     finish(s, out);
+    out->work = s->decoded + s->allowed - jump_memory_left(s->memory);
 }
 
 bool flow_try(const flow_space *space, flow_scratch *s, uint64_t entry, uint32_t most, flow_trial *trial)

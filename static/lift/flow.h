@@ -91,6 +91,7 @@ typedef struct {
     bool refs_known;    /* false: they are not complete yet, tables whose size hangs on them stay unresolved */
     uint64_t budget; /* instructions a function may have outside its own extent */
     uint64_t steps;  /* instructions a function may go over for its indirect jumps, apart from what its size allows */
+    bool no_jumps;   /* indirect jumps stay unknown: the module has cost enough */
     bool absolute;   /* code may contain absolute addresses */
     bool symbols;    /* names may be used */
 } flow_space;
@@ -148,6 +149,7 @@ typedef struct {
     uint64_t *refs; /* addresses that its code names, FLOW_POINTER set where the address itself is taken */
     uint32_t ref_count;
     bool has_weak; /* a table's size hangs on space->refs */
+    uint64_t work; /* instructions decoded and gone over to build it */
 } flow_func;
 
 #define FLOW_POINTER ((uint64_t)1 << 63)
@@ -200,8 +202,9 @@ typedef struct {
 typedef struct jump_memory jump_memory; /* what can be kept between the jumps of one graph */
 
 jump_memory *jump_memory_open(void);
-/* Instructions that may be gone over from now on, or that many more. */
+/* Instructions that may be gone over from now on, or that many more; and how many are left of them. */
 void jump_memory_allow(jump_memory *memory, uint64_t steps, bool more);
+uint64_t jump_memory_left(const jump_memory *memory);
 void jump_memory_reset(jump_memory *memory, const lift_func *view); /* another graph, or another form of it */
 void jump_memory_close(jump_memory *memory);
 

@@ -166,7 +166,7 @@ void search_gaps(finder *f)
     pieces known = {0};
     uint32_t finds = 0;
     f->trials = TRIALS_PER_BYTE * f->space->code_size;
-    for (search_kind kind = AT_NAMES; kind <= AT_GAPS;) {
+    for (search_kind kind = AT_NAMES; kind <= AT_GAPS && !f->gave_up;) {
         if (!known.len) explained(f, &known);
         search_all(f, &known, kind);
         if (!f->fresh.len) {

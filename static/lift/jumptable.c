@@ -6,7 +6,11 @@
  * unless the frame is gone: then it is a tail call. */
 #include "static/lift/jumptable.h"
 
-enum { LOOK_AHEAD = 16 }; /* entries */
+enum {
+    LOOK_AHEAD = 16, /* entries */
+    ENTRY_COST = 4,  /* steps for an entry of a table, ... */
+    BYTES_PER_STEP = 16 /* ... and for the bytes between */
+};
 
 /* May the jump go there: code of this function, or a part that belongs to functions only by jumps. `strict`: a table
  * whose size is not known for certain. */
@@ -92,8 +96,8 @@ static bool goes_on(const flow_space *space, const lift_func *view, const lift_i
 }
 
 /* Adds the targets of one table; false: it cannot be right. */
-static bool read_table(const flow_space *space, const lift_func *view, const lift_insn *jump, const table_found *t,
-                       jump_result *result)
+static bool read_table(const flow_space *space, const lift_func *view, jump_memory *m, const lift_insn *jump,
+                       const table_found *t, jump_result *result)
 {
     const table_form *form = &t->form;
     uint64_t count = (t->high - t->low) / form->step + 1, stride = form->scale * form->step, n = 0;
@@ -101,6 +105,8 @@ static bool read_table(const flow_space *space, const lift_func *view, const lif
     if (t->weak && !space->refs_known) return false;
     for (; n < count; n++) {
         uint64_t addr = start + n * stride, target;
+        if (!m->steps) return false;
+        jump_spend(m, ENTRY_COST + stride / BYTES_PER_STEP);
         if (t->weak && n && has_ref(space, addr - stride, addr)) break;
         bool good = (count > 1 || t->weak ? is_fixed(space, form, addr)
                                           : image_is_constant(space->img, addr, form->bits / 8)) &&
@@ -146,6 +152,16 @@ static bool is_own_table(const flow_space *space, const lift_func *view, const l
            !flow_has(space, space->starts, target);
 }
 
+static bool frame_gone(const flow_space *space, const lift_func *view, jump_memory *m, uint32_t block)
+{
+    const image_fde *fde = m->depth.fde;
+    const int32_t *last = m->depth.last;
+    bool gone = m->steps && depth_frame_gone(space->img, view, &m->depth, block);
+    if (m->depth.fde != fde) jump_spend(m, m->depth.row_count);
+    if (m->depth.last != last) jump_spend(m, view->insn_count);
+    return gone;
+}
+
 jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_memory *m, uint32_t block,
                           jump_result *result)
 {
@@ -155,7 +171,7 @@ jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_m
     for (uint32_t i = 0; good && i < result->targets.len; i++) /* constants found on the way */
         good = is_target(space, view, jump, result->targets.data[i], false);
     for (uint32_t i = 0; good && i < m->tables.len; i++)
-        good = read_table(space, view, jump, &m->tables.data[i], result);
+        good = read_table(space, view, m, jump, &m->tables.data[i], result);
     if (good && result->targets.len) {
         sort_targets(result);
         return JUMP_SWITCH;
@@ -164,5 +180,5 @@ jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_m
     vec_clear(&result->tables);
     for (uint32_t i = 0; i < m->forms.len; i++)
         if (is_own_table(space, view, jump, &m->forms.data[i])) return JUMP_UNKNOWN;
-    return depth_frame_gone(space->img, view, &m->depth, block) ? JUMP_TAIL : JUMP_UNKNOWN;
+    return frame_gone(space, view, m, block) ? JUMP_TAIL : JUMP_UNKNOWN;
 }

@@ -32,7 +32,7 @@ typedef struct {
 } walk;
 
 typedef struct {
-    uint64_t key; /* block << 16 | expression */
+    uint64_t key; /* block << 16 | expression; CONSTANT_AT_END: at the end of the block, else at its beginning */
     uint64_t value;
     uint32_t generation;
     bool found; /* else: not a constant, or, when value is 1, being searched for */
@@ -43,9 +43,11 @@ struct jump_memory {
     slice_pool pool;
     slice_frame frame;
     depth_memory depth;
-    VEC(uint32_t) writes; /* per block what it writes, WRITES_KNOWN set when computed */
+    VEC(uint32_t) writes; /* per instruction what it writes, WRITES_KNOWN set when computed */
     VEC(walk) stack;
     VEC(walk) visited; /* states at the beginning of blocks */
+    VEC(walk) entered; /* states at the end of blocks */
+    VEC(uint32_t) entered_hash; /* of these: number + 1, by walk_hash */
     VEC(uint64_t) keys; /* of the constant search at work */
     VEC(table_found) tables;
     VEC(table_form) forms; /* that were met, bounded or not */
@@ -53,6 +55,11 @@ struct jump_memory {
     uint32_t constant_size, constant_used, generation;
     uint64_t steps; /* left */
 };
+
+static inline void jump_spend(jump_memory *m, uint64_t steps)
+{
+    m->steps -= m->steps < steps ? m->steps : steps;
+}
 
 /* Follows the operand of the jump at the end of the block backwards. True: every path has an answer, a constant in
  * result->targets or a table in m->tables. m->forms has all table accesses that were met. */

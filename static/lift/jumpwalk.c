@@ -16,9 +16,14 @@ enum {
     MAX_WEAK_STATES = 40,  /* when the form of the index gives a limit: a comparison would be near */
     MAX_OPEN_STATES = 12,  /* before a word at a register turns out to be in a table */
     MAX_TABLES = 16,       /* of one jump */
+    ENTERED = 64,          /* first size of the table of states at the end of blocks */
+    SKIPS_PER_STEP = 16,   /* instructions passed over are cheap, ... */
+    WAYS_PER_STEP = 4,     /* ... and so are ways into a block */
     NODES_PER_JUMP = 1500, /* the pool is emptied when it has no room for that many */
     WRITES_KNOWN = 1u << 31
 };
+
+#define CONSTANT_AT_END ((uint64_t)1 << 63)
 
 jump_memory *jump_memory_open(void)
 {
@@ -36,6 +41,8 @@ void jump_memory_close(jump_memory *m)
     vec_free(&m->writes);
     vec_free(&m->stack);
     vec_free(&m->visited);
+    vec_free(&m->entered);
+    vec_free(&m->entered_hash);
     vec_free(&m->keys);
     vec_free(&m->tables);
     vec_free(&m->forms);
@@ -55,15 +62,20 @@ void jump_memory_allow(jump_memory *m, uint64_t steps, bool more)
     m->steps = more ? m->steps + steps : steps;
 }
 
+uint64_t jump_memory_left(const jump_memory *m)
+{
+    return m->steps;
+}
+
 void jump_memory_reset(jump_memory *m, const lift_func *view)
 {
     m->view = view;
     m->frame.read = false;
     depth_reset(&m->depth);
     m->writes.len = 0;
-    vec_reserve(&m->writes, view->block_count);
-    m->writes.len = view->block_count;
-    memset(m->writes.data, 0, view->block_count * sizeof(uint32_t));
+    vec_reserve(&m->writes, view->insn_count);
+    m->writes.len = view->insn_count;
+    memset(m->writes.data, 0, view->insn_count * sizeof(uint32_t));
     empty_pool(m);
 }
 
@@ -95,40 +107,43 @@ static void keep_constant(jump_memory *m, uint64_t key, bool found, uint64_t val
 
 /* --- walking back ------------------------------------------------------------------------------------------------ */
 
-static void spend(jump_memory *m, uint64_t steps)
-{
-    m->steps -= m->steps < steps ? m->steps : steps;
-}
-
 static slice_context context(const flow_space *space, jump_memory *m)
 {
     return (slice_context){.img = space->img, .view = m->view, .pool = &m->pool, .frame = &m->frame};
 }
 
-static uint32_t block_writes(const flow_space *space, jump_memory *m, uint32_t b)
+/* What an instruction writes, computed once for each graph: most are not decoded again. */
+static uint32_t insn_writes(const flow_space *space, jump_memory *m, uint32_t insn)
 {
-    const lift_block *block = &m->view->blocks[b];
-    if (!(m->writes.data[b] & WRITES_KNOWN)) {
-        uint32_t writes = WRITES_KNOWN;
-        for (uint32_t i = 0; i < block->insn_count; i++)
-            writes |= slice_writes(space->img, &m->view->insns[block->first_insn + i]);
-        m->writes.data[b] = writes;
-        spend(m, block->insn_count);
+    uint32_t *writes = &m->writes.data[insn];
+    if (!*writes) {
+        *writes = slice_writes(space->img, &m->view->insns[insn]) | WRITES_KNOWN;
+        jump_spend(m, 1);
     }
-    return m->writes.data[b];
+    return *writes;
 }
 
-/* Nothing in the block touches what the state is about. */
-static bool can_skip(const flow_space *space, jump_memory *m, const walk *w)
+/* Registers, memory and flags that the state is about. */
+static uint32_t cares(const jump_memory *m, const slice_state *state)
 {
     const slice_node *nodes = m->pool.nodes;
-    uint32_t cares = nodes[w->state.x].regs | (nodes[w->state.x].memory ? SLICE_STORES : 0);
-    for (uint32_t i = 0; i < w->state.fact_count; i++) {
-        const slice_node *a = &nodes[w->state.facts[i].a], *b = &nodes[w->state.facts[i].b];
-        cares |= a->regs | b->regs | (a->memory || b->memory ? SLICE_STORES : 0);
+    uint32_t what = nodes[state->x].regs | (nodes[state->x].memory ? SLICE_STORES : 0);
+    for (uint32_t i = 0; i < state->fact_count; i++) {
+        const slice_node *a = &nodes[state->facts[i].a], *b = &nodes[state->facts[i].b];
+        what |= a->regs | b->regs | (a->memory || b->memory ? SLICE_STORES : 0);
     }
-    if (w->state.pending_count) cares |= SLICE_FLAGS;
-    return !(block_writes(space, m, w->block) & cares);
+    return what | (state->pending_count ? SLICE_FLAGS : 0);
+}
+
+/* Goes back in the block to the next instruction that touches what the state is about. True: there is one. */
+static bool skip_back(const flow_space *space, jump_memory *m, walk *w)
+{
+    const lift_block *block = &m->view->blocks[w->block];
+    uint32_t what = cares(m, &w->state), from = w->insn;
+    while (w->insn && !(insn_writes(space, m, block->first_insn + w->insn - 1) & what))
+        w->insn--;
+    jump_spend(m, (from - w->insn) / SKIPS_PER_STEP);
+    return w->insn;
 }
 
 /* Over one instruction; pushes the second way of a conditional move. True: the state has changed. */
@@ -136,7 +151,7 @@ static bool step_back(const flow_space *space, jump_memory *m, walk *w)
 {
     slice_context c = context(space, m);
     const lift_insn *insn = &m->view->insns[m->view->blocks[w->block].first_insn + --w->insn];
-    spend(m, 1);
+    jump_spend(m, 1);
     if (insn->flow == FLOW_JUMP) return false;
     slice_state other;
     int ways = slice_back(&c, insn, &w->state, &other);
@@ -164,6 +179,18 @@ static walk walk_pred(const jump_memory *m, const walk *w, uint32_t e)
 
 /* --- constants that all definitions agree on --------------------------------------------------------------------- */
 
+/* The question has been asked before: takes its answer into account. */
+static bool is_kept(jump_memory *m, uint64_t key, bool *found, uint64_t *value, bool *good)
+{
+    const constant_slot *kept = constant_at(m, key);
+    if (kept->generation != m->generation) return false;
+    if (!kept->found && kept->value) return true; /* by this search: a cycle adds no definition */
+    *good = kept->found && (!*found || *value == kept->value);
+    *value = kept->value;
+    *found = true;
+    return true;
+}
+
 /* x at the beginning of block b, when it is one constant on all ways there. */
 static bool constant_of(const flow_space *space, jump_memory *m, uint32_t b, slice_expr x, uint64_t *value)
 {
@@ -174,11 +201,13 @@ static bool constant_of(const flow_space *space, jump_memory *m, uint32_t b, sli
     vec_push(&m->stack, w);
     while (good && m->stack.len > base) {
         w = m->stack.data[--m->stack.len];
-        for (; w.insn && m->pool.nodes[w.state.x].op != X_CONST && w.state.x; ) {
-            if (w.insn == m->view->blocks[w.block].insn_count && can_skip(space, m, &w)) {
-                w.insn = 0;
-                break;
-            }
+        if (w.insn && w.insn == m->view->blocks[w.block].insn_count) { /* many ways may lead to the end of a block */
+            uint64_t key = CONSTANT_AT_END | (uint64_t)w.block << 16 | w.state.x;
+            if (is_kept(m, key, &found, value, &good)) continue;
+            keep_constant(m, key, false, 1);
+            vec_push(&m->keys, key);
+        }
+        while (m->pool.nodes[w.state.x].op != X_CONST && w.state.x && skip_back(space, m, &w)) {
             step_back(space, m, &w);
             w.state.fact_count = w.state.pending_count = 0;
         }
@@ -191,18 +220,12 @@ static bool constant_of(const flow_space *space, jump_memory *m, uint32_t b, sli
             continue;
         }
         uint64_t key = (uint64_t)w.block << 16 | w.state.x;
-        constant_slot *kept = constant_at(m, key);
-        if (kept->generation == m->generation) {
-            if (!kept->found && kept->value) continue; /* a cycle adds no definition */
-            good = kept->found && (!found || *value == kept->value);
-            *value = kept->value;
-            found = true;
-            continue;
-        }
-        good = !n->any && w.block != 0 && block->pred_count && m->steps && m->keys.len < SLICE_NODES * 16;
+        if (is_kept(m, key, &found, value, &good)) continue;
+        good = !n->any && w.block != 0 && block->pred_count && m->steps && m->keys.len < SLICE_NODES * 32;
         if (!good) break;
         keep_constant(m, key, false, 1);
         vec_push(&m->keys, key);
+        jump_spend(m, 1 + block->pred_count / WAYS_PER_STEP);
         for (uint32_t p = 0; p < block->pred_count; p++) {
             walk next = walk_pred(m, &w, m->view->preds[block->first_pred + p]);
             next.state.pending_count = 0;
@@ -312,12 +335,27 @@ static bool add_table(jump_memory *m, table_found found)
     return true;
 }
 
+/* What the forms of the index on the way allow. */
+static uint64_t most_index(const walk *w)
+{
+    uint64_t most = (MAX_ENTRIES - 1) * w->form.step;
+    return w->limit < most ? w->limit : most;
+}
+
 /* No condition will come any more: a table of any size, up to what the form of the index allows. */
 static bool end_of_path(jump_memory *m, const walk *w)
 {
-    uint64_t most = (MAX_ENTRIES - 1) * w->form.step;
-    return w->indexed &&
-           add_table(m, (table_found){.form = w->form, .high = w->limit < most ? w->limit : most, .weak = true});
+    return w->indexed && add_table(m, (table_found){.form = w->form, .high = most_index(w), .weak = true});
+}
+
+/* The table is known to have any size already: the path adds nothing to it. */
+static bool is_covered(const jump_memory *m, const walk *w)
+{
+    for (uint32_t i = 0; w->indexed && i < m->tables.len; i++) {
+        const table_found *t = &m->tables.data[i];
+        if (t->weak && !t->low && t->high >= most_index(w) && same_form(&t->form, &w->form)) return true;
+    }
+    return false;
 }
 
 typedef enum { PATH_ON, PATH_DONE, PATH_FAILED } path_verdict;
@@ -365,6 +403,11 @@ static void forget_facts(const jump_memory *m, walk *w)
     w->state.fact_count = (uint8_t)kept;
 }
 
+static bool same_fact(const slice_fact *f, const slice_fact *g)
+{
+    return f->a == g->a && f->b == g->b && f->cc == g->cc && f->bits == g->bits && f->test == g->test;
+}
+
 /* This question has been asked here before, under no more conditions. */
 static bool is_visited(const jump_memory *m, const walk *w)
 {
@@ -377,8 +420,7 @@ static bool is_visited(const jump_memory *m, const walk *w)
         for (uint32_t a = 0; a < v->state.fact_count; a++)
             for (uint32_t b = 0; b < w->state.fact_count; b++) {
                 const slice_fact *f = &v->state.facts[a], *g = &w->state.facts[b];
-                if (f->a != g->a || f->b != g->b || f->cc != g->cc || f->bits != g->bits || f->test != g->test)
-                    continue;
+                if (!same_fact(f, g)) continue;
                 same++;
                 break;
             }
@@ -386,6 +428,60 @@ static bool is_visited(const jump_memory *m, const walk *w)
             !memcmp(v->state.pending, w->state.pending, v->state.pending_count))
             return true;
     }
+    return false;
+}
+
+/* --- states at the end of blocks: a switch is come to from each of its cases ------------------------------------- */
+
+static uint32_t walk_hash(const walk *w)
+{
+    uint64_t h = (uint64_t)w->block << 32 | (uint32_t)w->state.x << 8 | w->state.pending_count;
+    for (uint32_t i = 0; i < w->state.fact_count; i++) {
+        const slice_fact *f = &w->state.facts[i];
+        h = h * 0x9e3779b97f4a7c15u + ((uint64_t)f->a << 32 | (uint64_t)f->b << 16 | f->cc);
+    }
+    return (uint32_t)(h * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static bool same_walk(const walk *v, const walk *w)
+{
+    if (v->block != w->block || v->indexed != w->indexed || v->state.x != w->state.x ||
+        v->state.is_table != w->state.is_table || v->state.impossible != w->state.impossible ||
+        v->state.fact_count != w->state.fact_count || v->state.pending_count != w->state.pending_count ||
+        memcmp(v->state.pending, w->state.pending, w->state.pending_count))
+        return false;
+    if (w->indexed && (!same_form(&v->form, &w->form) || v->limit != w->limit)) return false;
+    for (uint32_t i = 0; i < w->state.fact_count; i++)
+        if (!same_fact(&v->state.facts[i], &w->state.facts[i])) return false;
+    return true;
+}
+
+static uint32_t *entered_slot(jump_memory *m, const walk *w)
+{
+    uint32_t h = walk_hash(w) & (m->entered_hash.len - 1);
+    while (m->entered_hash.data[h] && !same_walk(&m->entered.data[m->entered_hash.data[h] - 1], w))
+        h = (h + 1) & (m->entered_hash.len - 1);
+    return &m->entered_hash.data[h];
+}
+
+/* Makes the table of that size, with what has been entered in it. */
+static void hash_entered(jump_memory *m, uint32_t size)
+{
+    vec_reserve(&m->entered_hash, size);
+    m->entered_hash.len = size;
+    memset(m->entered_hash.data, 0, size * sizeof(uint32_t));
+    for (uint32_t i = 0; i < m->entered.len; i++)
+        *entered_slot(m, &m->entered.data[i]) = i + 1;
+}
+
+/* The same question has been asked at the end of this block; if not, it has now. */
+static bool was_entered(jump_memory *m, const walk *w)
+{
+    if (2 * (m->entered.len + 1) > m->entered_hash.len) hash_entered(m, 2 * m->entered_hash.len);
+    uint32_t *slot = entered_slot(m, w);
+    if (*slot) return true;
+    vec_push(&m->entered, *w);
+    *slot = m->entered.len;
     return false;
 }
 
@@ -408,8 +504,8 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
         if (verdict != PATH_ON) return verdict == PATH_DONE;
         if (!m->steps) return false;
         const lift_block *block = &m->view->blocks[w.block];
-        if (w.insn == block->insn_count && w.insn && can_skip(space, m, &w)) w.insn = 0;
-        if (w.insn) {
+        if (w.insn && w.insn == block->insn_count && (is_covered(m, &w) || was_entered(m, &w))) return true;
+        if (skip_back(space, m, &w)) {
             changed = step_back(space, m, &w);
             continue;
         }
@@ -420,7 +516,7 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
             if (old != w.state.x) continue;
         }
         if (block->pred_count > 1) forget_facts(m, &w);
-        spend(m, 1 + m->visited.len / 16);
+        jump_spend(m, 1 + m->visited.len / 16);
         if (is_visited(m, &w)) return true;
         if (w.block == 0 || !block->pred_count) {
             if (!end_of_path(m, &w)) return false;
@@ -428,12 +524,12 @@ static bool walk_path(const flow_space *space, jump_memory *m, walk w, jump_resu
         }
         if (m->visited.len >= most_states(m, &w)) return end_of_path(m, &w);
         vec_push(&m->visited, w);
+        jump_spend(m, block->pred_count / WAYS_PER_STEP);
         for (uint32_t p = 1; p < block->pred_count; p++)
             vec_push(&m->stack, walk_pred(m, &w, m->view->preds[block->first_pred + p]));
         w = walk_pred(m, &w, m->view->preds[block->first_pred]);
     }
 }
-
 
 bool jump_walk(const flow_space *space, jump_memory *m, uint32_t block, jump_result *result)
 {
@@ -441,6 +537,8 @@ bool jump_walk(const flow_space *space, jump_memory *m, uint32_t block, jump_res
     if (m->pool.count + NODES_PER_JUMP > SLICE_NODES) empty_pool(m);
     vec_clear(&m->stack);
     vec_clear(&m->visited);
+    vec_clear(&m->entered);
+    hash_entered(m, ENTERED);
     vec_clear(&m->tables);
     vec_clear(&m->forms);
     slice_context c = context(space, m);

@@ -35,8 +35,9 @@ static slice_expr make(slice_pool *pool, slice_node n)
     n.memory = n.op == X_MEM || (unary && a->memory) || (binary && b->memory);
     n.any = (unary && a->any) || (binary && b->any);
     if (n.op == X_REG) n.regs = (uint16_t)(1u << n.k);
-    uint64_t h =
-        (n.k ^ (uint64_t)n.op << 56 ^ (uint64_t)n.bits << 48 ^ (uint64_t)n.a << 20 ^ n.b) * 0x9e3779b97f4a7c15u;
+    uint64_t h = n.k ^ (uint64_t)n.op << 40 ^ (uint64_t)n.bits << 32 ^ (uint64_t)n.a << 16 ^ n.b;
+    h *= 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
     for (uint32_t i = (uint32_t)(h >> 40) % (2 * SLICE_NODES);; i = (i + 1) % (2 * SLICE_NODES)) {
         uint16_t at = pool->hash[i];
         if (!at) {

@@ -197,11 +197,23 @@ static void visit_tail(flow_scratch *s, uint32_t id, uint64_t target, bool condi
         leave(s, id, conditional ? LEAVE_BRANCH : LEAVE_TAIL, target);
 }
 
+static bool is_denied(const flow_scratch *s, uint64_t addr)
+{
+    uint32_t low = 0, high = s->denied.len;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (s->denied.data[mid] < addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < s->denied.len && s->denied.data[low] == addr;
+}
+
 static void add_jump(flow_scratch *s, uint32_t id)
 {
-    indirect_jump jump = {.insn = id, .denied = s->attempts >= MAX_ATTEMPTS};
-    for (uint32_t i = 0; i < s->denied.len; i++)
-        jump.denied |= s->denied.data[i] == s->insns.data[id].addr;
+    bool denied = s->attempts >= MAX_ATTEMPTS || is_denied(s, s->insns.data[id].addr);
+    indirect_jump jump = {.insn = id, .denied = denied};
     end_block(s, id, END_UNKNOWN);
     vec_push(&s->jumps, jump);
 }
@@ -327,7 +339,7 @@ static void run(flow_scratch *s, uint64_t addr)
             add_stop(s, addr, END_BAD);
             return;
         }
-        if (addr - s->entry >= s->limit - s->entry && s->foreign++ >= space->budget) {
+        if (addr - s->entry >= s->own - s->entry && s->foreign++ >= space->budget) {
             add_stop(s, addr, END_TAIL); /* too much code of others: a function of its own */
             return;
         }

@@ -16,7 +16,8 @@ enum {
     CHUNK = 1 << CHUNK_BITS,
     MAX_ASKS = 32,    /* times that the indirect jumps of a function are asked for */
     MAX_ATTEMPTS = 4, /* to build it */
-    STEPS_PER_INSN = 400 /* for its indirect jumps */
+    STEPS_PER_INSN = 400, /* for its indirect jumps */
+    FOREIGN_WEIGHT = 8    /* foreign instructions that count as one */
 };
 
 typedef struct {
@@ -53,8 +54,11 @@ typedef struct {
 
 struct flow_scratch {
     const flow_space *space;
-    uint64_t entry, limit; /* the function's own extent: up to its FDE's end, or to the next function */
-    uint64_t foreign;      /* instructions it has outside of it */
+    uint64_t entry, limit; /* the function's extent: up to its FDE's end, or to the next function */
+    uint64_t own;          /* the end of what is its alone: no other function starts before */
+    uint64_t foreign;      /* instructions it has outside of that */
+    uint64_t decoded;      /* instructions, over all attempts */
+    uint64_t allowed;      /* steps of jump_memory_allow */
     uint32_t most;         /* instructions to decode at most; beyond, or at what is no code, `failed` */
     bool trial, failed;    /* trial: stop when it has failed */
     const image_fde *fde;  /* of [fde_low, fde_high), where decoding is; or NULL: there is none */
@@ -70,7 +74,7 @@ struct flow_scratch {
     VEC(raw_leave) leaves;
     VEC(uint64_t) refs;
     VEC(indirect_jump) jumps;
-    VEC(uint64_t) denied; /* indirect jumps whose answer did not hold up: left unknown */
+    VEC(uint64_t) denied; /* indirect jumps whose answer did not hold up, sorted before a traversal: left unknown */
     uint32_t attempts;    /* from the MAX_ATTEMPTS-th on, all of them */
     flow_addrs targets;
     flow_tables tables;

@@ -1,0 +1,198 @@
+/* Opening and closing an analysis, and asking it. */
+#include <time.h>
+
+#include "static/pointer/graph.h"
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
+{
+    static const context_rules *const rules[] = {
+        [PTA_CONTEXT_NONE] = &context_none, [PTA_CONTEXT_ORIGIN] = &context_origin, [PTA_CONTEXT_CFA] = &context_cfa};
+    double start = now();
+    pta *p = base_alloc_zero(1, sizeof *p);
+    p->program = program;
+    p->options = *options;
+    p->rules = rules[options->context];
+    graph_label_of(p, 0, PTA_SAME);
+    context_intern(p, (graph_context){0});
+    vec_push(&p->objects, (graph_object){.site = program->sites.len}); /* so that no key is NO_KEY */
+    vec_push(&p->memories, (object_memory){0});
+    for (uint32_t f = 0; f < program->funcs.len; f++) {
+        if (!program->funcs.data[f].root || program->funcs.data[f].lift) continue;
+        uint32_t root = graph_instance_of(p, f, 0);
+        p->instances.data[root].live = true;
+        vec_push(&p->born, root);
+    }
+    int status = solve_run(p, error);
+    p->seconds = now() - start;
+    if (status) {
+        pta_close(p);
+        p = NULL;
+    }
+    *out = p;
+    return status;
+}
+
+void pta_close(pta *p)
+{
+    if (!p) return;
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        graph_node *n = &p->nodes.data[i];
+        set_free(&n->set);
+        vec_free(&n->delta);
+        vec_free(&n->fresh);
+        vec_free(&n->in);
+        vec_free(&n->out);
+        vec_free(&n->uses);
+    }
+    for (uint32_t i = 0; i < p->memories.len; i++) {
+        vec_free(&p->memories.data[i].exact);
+        vec_free(&p->memories.data[i].classes);
+    }
+    for (uint32_t i = 0; i < p->instances.len; i++)
+        vec_free(&p->instances.data[i].callers);
+    for (uint32_t i = 0; i < p->levels.len; i++)
+        vec_free(&p->levels.data[i]);
+    solve_close(p);
+    p->rules->close(p);
+    vec_free(&p->nodes);
+    vec_free(&p->edges);
+    vec_free(&p->free_edges);
+    vec_free(&p->labels);
+    vec_free(&p->objects);
+    vec_free(&p->memories);
+    vec_free(&p->cells);
+    vec_free(&p->instances);
+    vec_free(&p->uses);
+    vec_free(&p->contexts);
+    vec_free(&p->levels);
+    vec_free(&p->woken);
+    vec_free(&p->new_edges);
+    vec_free(&p->born);
+    vec_free(&p->pending);
+    map_free(&p->label_map);
+    map_free(&p->object_map);
+    map_free(&p->cell_map);
+    map_free(&p->instance_map);
+    map_free(&p->context_map);
+    free(p);
+}
+
+void pta_statistics(const pta *p, pta_stats *stats)
+{
+    *stats = (pta_stats){.nodes = p->nodes.len, .edges = p->live_edges, .objects = p->objects.len - 1,
+                         .contexts = p->contexts.len, .steps = p->step, .seconds = p->seconds};
+    stats->bytes = (uint64_t)p->nodes.cap * sizeof *p->nodes.data + (uint64_t)p->edges.cap * sizeof *p->edges.data;
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        const graph_node *n = &p->nodes.data[i];
+        stats->bytes += (uint64_t)n->set.cap * 12 + (uint64_t)(n->in.cap + n->out.cap + n->uses.cap) * 4;
+        if (n->component != i) continue;
+        stats->components++;
+        stats->facts += n->set.len;
+        uint64_t size = 0;
+        uint32_t member = i;
+        do {
+            size++;
+            member = p->nodes.data[member].next;
+        } while (member != i);
+        if (size > stats->largest_component) stats->largest_component = size;
+    }
+    for (uint32_t i = 0; i < p->instances.len; i++)
+        stats->instances += p->instances.data[i].live;
+}
+
+static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_set *to)
+{
+    if (what.var == PTA_NO_VAR) return;
+    uint32_t component = graph_component(p, p->instances.data[instance].first_node + what.var);
+    const pta_set *set = &p->nodes.data[component].set;
+    graph_label label = {what.delta, stride};
+    key_list keys = {0}, added = {0};
+    for (uint32_t i = 0; i < set->len; i++) {
+        pta_key key = graph_transfer(p, set->keys[i], &label);
+        if (key) vec_push(&keys, key);
+    }
+    uint32_t count = keys.len;
+    keys_sort(keys.data, &count);
+    set_add(to, keys.data, count, 0, &added);
+    vec_free(&keys);
+    vec_free(&added);
+}
+
+static void give_places(const pta *p, pta_set *set, pta_places *out)
+{
+    vec_clear(out);
+    for (uint32_t i = 0; i < set->len; i++) {
+        const graph_object *o = &p->objects.data[key_object(set->keys[i])];
+        offset_t place = key_offset(set->keys[i]);
+        bool exact = offset_is_exact(place);
+        vec_push(out, (pta_place){.site = o->site, .context = o->context, .exact = exact,
+                                  .offset = exact ? (int32_t)offset_value(place) : (int32_t)offset_residue(place),
+                                  .stride = exact ? 0 : offset_stride(place)});
+    }
+    set_free(set);
+}
+
+void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)
+{
+    pta_set all = {0};
+    add_places(p, instance, what, stride, &all);
+    give_places(p, &all, out);
+}
+
+void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
+{
+    pta_set all = {0};
+    for (uint32_t i = 0; i < p->instances.len; i++) /* few enough: asked by people and tests */
+        if (p->instances.data[i].func == func && p->instances.data[i].live) add_places(p, i, what, stride, &all);
+    give_places(p, &all, out);
+}
+
+void pta_escaped(const pta *p, pta_places *out)
+{
+    pta_points_to(p, p->program->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);
+}
+
+uint32_t pta_instance_count(const pta *p)
+{
+    return p->instances.len;
+}
+
+bool pta_instance_at(const pta *p, uint32_t instance, pta_instance *out)
+{
+    *out = (pta_instance){p->instances.data[instance].func, p->instances.data[instance].context};
+    return p->instances.data[instance].live;
+}
+
+uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
+{
+    VEC(pta_call_edge) all = {0};
+    for (uint32_t i = 0; i < p->instances.len; i++) {
+        const graph_instance *callee = &p->instances.data[i];
+        for (uint32_t c = 0; c < callee->callers.len; c++) {
+            uint32_t use = callee->callers.data[c].use;
+            vec_push(&all, (pta_call_edge){p->uses.data[use].instance, i, graph_stmt(p, use)->ref});
+        }
+    }
+    *edges = all.data;
+    return all.len;
+}
+
+bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr)
+{
+    const graph_context *c = &p->contexts.data[place->context];
+    for (uint32_t i = c->count; i-- > 0;) {
+        const pta_call *call = &p->program->calls.data[c->calls[i]];
+        if (!call->addr) continue;
+        *module = p->program->funcs.data[call->caller].module;
+        *addr = call->addr;
+        return true;
+    }
+    return false;
+}

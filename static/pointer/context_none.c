@@ -1,0 +1,35 @@
+/* One instance of each function. */
+#include <stdio.h>
+
+#include "static/pointer/graph.h"
+
+static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin)
+{
+    (void)p, (void)caller, (void)call, (void)func, (void)twin;
+    return 0;
+}
+
+static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
+{
+    (void)p, (void)caller, (void)call;
+    return 1;
+}
+
+static uint64_t hash(const pta *p, uint32_t base)
+{
+    (void)p;
+    return base;
+}
+
+static void describe(const pta *p, uint32_t base, char *to, size_t size)
+{
+    (void)p, (void)base;
+    snprintf(to, size, "%s", "");
+}
+
+static void close_rules(pta *p)
+{
+    (void)p;
+}
+
+const context_rules context_none = {enter, twins, hash, describe, close_rules};

@@ -1,0 +1,112 @@
+/* Origins (O2: dissertation, section 6.2.2): the context is the thread or event handler that runs the code, named by its entry
+ * function and by the calls that create it, through wrappers. An origin created in a loop counts as two, so that what one of
+ * its threads owns is told apart from what the other owns. With k > 1, the k - 1 origins that led to it are part of it. */
+#include <stdio.h>
+
+#include "static/pointer/graph.h"
+
+typedef struct {
+    uint32_t func;
+    uint32_t call; /* that starts it: in a model */
+    uint32_t calls[3], count; /* that lead to the model */
+    uint32_t twin;
+    uint32_t parent; /* origin, 0: none known */
+} origin;
+
+typedef struct {
+    VEC(origin) origins; /* [0]: the program's start */
+    map64 map;
+} origin_state;
+
+static uint32_t intern(origin_state *s, origin o)
+{
+    uint64_t hash = map_hash(((uint64_t)o.func << 32 | o.call) + o.twin);
+    hash = map_hash(hash + o.parent);
+    for (uint32_t i = 0; i < o.count; i++)
+        hash = map_hash(hash * 31 + o.calls[i] + 1);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&s->map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = s->origins.len;
+            vec_push(&s->origins, o);
+            return *at;
+        }
+        const origin *known = &s->origins.data[*at];
+        if (known->func == o.func && known->call == o.call && known->twin == o.twin && known->parent == o.parent &&
+            known->count == o.count && !memcmp(known->calls, o.calls, o.count * sizeof *o.calls))
+            return *at;
+    }
+}
+
+/* The same origin with at most `depth` of those that led to it. */
+static uint32_t shorten(origin_state *s, uint32_t id, unsigned depth)
+{
+    if (!id) return 0;
+    origin o = s->origins.data[id];
+    o.parent = depth ? shorten(s, o.parent, depth - 1) : 0;
+    return intern(s, o);
+}
+
+static origin_state *state(pta *p)
+{
+    if (!p->rules_state) {
+        origin_state *s = p->rules_state = base_alloc_zero(1, sizeof *s);
+        vec_push(&s->origins, (origin){.func = PTA_NO_FUNC});
+    }
+    return p->rules_state;
+}
+
+static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin)
+{
+    const graph_context *from = &p->contexts.data[p->instances.data[caller].context];
+    if (p->program->calls.data[call].spawn == PTA_SPAWN_NONE) return from->base;
+    origin_state *s = state(p);
+    origin o = {.func = func, .call = call, .count = from->count, .twin = twin};
+    memcpy(o.calls, from->calls, sizeof o.calls);
+    if (p->options.k > 1) o.parent = shorten(s, from->base, p->options.k - 2);
+    return intern(s, o);
+}
+
+static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
+{
+    if (p->program->calls.data[call].spawn != PTA_SPAWN_THREAD) return 1;
+    const graph_context *from = &p->contexts.data[p->instances.data[caller].context];
+    for (uint32_t i = 0; i < from->count; i++)
+        if (p->program->calls.data[from->calls[i]].in_loop) return 2;
+    return 1;
+}
+
+static uint64_t hash(const pta *p, uint32_t base)
+{
+    const origin_state *s = p->rules_state;
+    if (!base || !s) return 0;
+    const origin *o = &s->origins.data[base];
+    uint64_t h = map_hash(((uint64_t)o->func << 32 | o->call) + o->twin);
+    for (uint32_t i = 0; i < o->count; i++)
+        h = map_hash(h * 31 + o->calls[i] + 1);
+    return map_hash(h * 31 + hash(p, o->parent));
+}
+
+static void describe(const pta *p, uint32_t base, char *to, size_t size)
+{
+    const origin_state *s = p->rules_state;
+    if (!base || !s) {
+        snprintf(to, size, "main");
+        return;
+    }
+    const origin *o = &s->origins.data[base];
+    const pta_call *call = o->count ? &p->program->calls.data[o->calls[0]] : NULL;
+    snprintf(to, size, "%s%s%s%s", p->program->funcs.data[o->func].name, o->twin ? "'" : "", call ? " from " : "",
+             call ? p->program->funcs.data[call->caller].name : "");
+}
+
+static void close_rules(pta *p)
+{
+    origin_state *s = p->rules_state;
+    if (!s) return;
+    vec_free(&s->origins);
+    map_free(&s->map);
+    free(s);
+}
+
+const context_rules context_origin = {enter, twins, hash, describe, close_rules};

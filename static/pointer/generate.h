@@ -1,0 +1,36 @@
+/* From the IR of one function to statements. Reads the program only, so that functions are done in parallel. */
+#ifndef RACE_POINTER_GENERATE_H
+#define RACE_POINTER_GENERATE_H
+
+#include "static/pointer/address.h"
+#include "static/pointer/program.h"
+
+enum { GENERATE_LOCAL = 1u << 31 }; /* in pta_stmt.ref and pta_call: numbers of `generated`, not yet of the program */
+
+typedef struct {
+    VEC(pta_stmt) stmts;
+    VEC(pta_call) calls;
+    VEC(pta_site) sites;
+    VEC(pta_access) accesses;
+    uint32_t var_count;
+    uint64_t unknown_calls, unknown_accesses;
+} generated;
+
+typedef struct {
+    const address_space *statics; /* of the module */
+    const address_space *tls;
+    const uint32_t *slots; /* per relocation of the module: the site that its name stands for, or PTA_NO_SITE */
+    const uint32_t *plts;  /* per PLT stub: the function, or PTA_NO_FUNC */
+    uint32_t unknown;      /* the function that stands for all unknown ones */
+    uint32_t copied;       /* the function that stands for a block copy whose words are copied by the caller */
+    uint32_t external;     /* site */
+    uint32_t first_function_site, first_func; /* sites and functions of the module's functions are in lift order */
+} generate_module;
+
+void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
+void generate_free(generated *out);
+
+/* Whether a function reads arguments on the stack. */
+bool generate_takes_stack(const ir_func *ir);
+
+#endif

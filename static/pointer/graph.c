@@ -1,0 +1,361 @@
+/* Nodes, words, edges and instances, and what each statement means as edges. */
+#include "static/pointer/graph.h"
+
+enum { SLACK = 4096 }; /* bytes that a pointer may stray from an object of known size and come back */
+
+/* --- labels, objects, keys ------------------------------------------------------------------------------------------------ */
+
+uint32_t graph_label_of(pta *p, int32_t delta, uint32_t stride)
+{
+    if (!p->labels.len) vec_push(&p->labels, (graph_label){0, PTA_SAME});
+    if (!delta && stride == PTA_SAME) return 0;
+    uint32_t *at = map_at(&p->label_map, (uint64_t)stride << 32 | (uint32_t)delta);
+    if (*at == MAP_NONE) {
+        *at = p->labels.len;
+        vec_push(&p->labels, (graph_label){delta, stride});
+    }
+    return *at;
+}
+
+static bool is_per_instance(const pta_site *site)
+{
+    return site->kind == PTA_FRAME || site->kind == PTA_HEAP || site->kind == PTA_TLS;
+}
+
+uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
+{
+    const pta_site *s = &p->program->sites.data[site];
+    if (!is_per_instance(s)) context = 0;
+    uint64_t key = (uint64_t)site << 32 | context;
+    uint32_t known = map_get(&p->object_map, key);
+    if (known != MAP_NONE) return known;
+    uint32_t memory = s->memory == site ? MAP_NONE : graph_object_of(p, s->memory, context);
+    uint32_t object = p->objects.len;
+    *map_at(&p->object_map, key) = object;
+    vec_push(&p->objects, (graph_object){.site = site, .context = context, .memory = memory == MAP_NONE ? object : memory,
+                                         .any = s->kind == PTA_EXTERNAL || s->any});
+    vec_push(&p->memories, (object_memory){0});
+    return object;
+}
+
+pta_key graph_normal(const pta *p, uint32_t object, offset_t place)
+{
+    const graph_object *o = &p->objects.data[object];
+    const pta_site *site = &p->program->sites.data[o->site];
+    if (o->any) return key_make(object, offset_class(1, 0));
+    if (site->kind == PTA_FUNCTION) return place == offset_exact(0) ? key_make(object, place) : NO_KEY;
+    if (offset_is_exact(place) && site->size && site->memory == o->site) {
+        int64_t at = offset_value(place);
+        if (at < -SLACK || at > (int64_t)site->size + SLACK) return NO_KEY;
+    }
+    return key_make(object, place);
+}
+
+pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
+{
+    uint32_t object = key_object(key);
+    offset_t place = key_offset(key);
+    if (label->stride >= PTA_ALIGN) {
+        const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
+        place = offset_align(offset_add(place, label->delta), label->stride - PTA_ALIGN, site->align);
+    } else {
+        place = offset_add(place, label->delta);
+        if (label->stride != PTA_SAME) place = offset_spread(place, label->stride);
+    }
+    return graph_normal(p, object, place);
+}
+
+/* --- nodes and edges ------------------------------------------------------------------------------------------------------- */
+
+uint32_t graph_add_node(pta *p)
+{
+    uint32_t node = p->nodes.len;
+    vec_push(&p->nodes, (graph_node){.component = node, .next = node});
+    return node;
+}
+
+void graph_mark_dirty(pta *p, uint32_t component)
+{
+    graph_node *node = &p->nodes.data[component];
+    if (node->dirty) return;
+    node->dirty = true;
+    while (p->levels.len <= node->level)
+        vec_push(&p->levels, (id_list){0});
+    id_list *list = &p->levels.data[node->level];
+    vec_push(list, component);
+    if (node->level < p->lowest) p->lowest = node->level;
+}
+
+void graph_mark_woken(pta *p, uint32_t component)
+{
+    if (p->nodes.data[component].woken) return;
+    p->nodes.data[component].woken = true;
+    vec_push(&p->woken, component);
+}
+
+uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint32_t use, pta_key key)
+{
+    uint32_t edge;
+    if (p->free_edges.len) {
+        edge = p->free_edges.data[--p->free_edges.len];
+    } else {
+        edge = p->edges.len;
+        vec_push(&p->edges, (graph_edge){0});
+    }
+    graph_edge *e = &p->edges.data[edge];
+    *e = (graph_edge){.key = key, .from = from, .to = to, .label = label, .rank = p->step, .use = use, .next = NO_EDGE};
+    if (use != UINT32_MAX) {
+        e->next = p->uses.data[use].edges;
+        p->uses.data[use].edges = edge;
+    }
+    e->in_at = p->nodes.data[to].in.len;
+    vec_push(&p->nodes.data[to].in, edge);
+    if (from != NO_NODE) {
+        e->out_at = p->nodes.data[from].out.len;
+        vec_push(&p->nodes.data[from].out, edge);
+    }
+    vec_push(&p->new_edges, edge);
+    p->live_edges++;
+    return edge;
+}
+
+void graph_remove_edge(pta *p, uint32_t edge)
+{
+    graph_edge *e = &p->edges.data[edge];
+    id_list *in = &p->nodes.data[e->to].in;
+    in->data[e->in_at] = in->data[--in->len];
+    p->edges.data[in->data[e->in_at]].in_at = e->in_at;
+    if (e->from != NO_NODE) {
+        id_list *out = &p->nodes.data[e->from].out;
+        out->data[e->out_at] = out->data[--out->len];
+        p->edges.data[out->data[e->out_at]].out_at = e->out_at;
+    }
+    if (e->use != UINT32_MAX) {
+        uint32_t *link = &p->uses.data[e->use].edges;
+        while (*link != edge)
+            link = &p->edges.data[*link].next;
+        *link = e->next;
+    }
+    e->to = NO_NODE;
+    vec_push(&p->free_edges, edge);
+    p->live_edges--;
+}
+
+/* --- words in memory -------------------------------------------------------------------------------------------------------- */
+
+/* Whether two words, of which one is a class, may be the same. */
+static bool cells_meet(const graph_cell *a, const graph_cell *b)
+{
+    return a->low < b->high && b->low < a->high && offset_meet(a->place, b->place);
+}
+
+static void link_cells(pta *p, const graph_cell *a, const graph_cell *b)
+{
+    if (!cells_meet(a, b)) return;
+    graph_add_edge(p, a->store, b->load, 0, UINT32_MAX, NO_KEY);
+    graph_add_edge(p, b->store, a->load, 0, UINT32_MAX, NO_KEY);
+}
+
+static uint32_t add_cell(pta *p, graph_cell cell)
+{
+    bool exact = offset_is_exact(cell.place);
+    cell.store = graph_add_node(p);
+    cell.load = exact ? cell.store : graph_add_node(p);
+    uint32_t id = p->cells.len;
+    vec_push(&p->cells, cell);
+    object_memory *m = &p->memories.data[cell.object];
+    for (uint32_t i = 0; i < m->classes.len; i++)
+        link_cells(p, &cell, &p->cells.data[m->classes.data[i]]);
+    if (exact) {
+        vec_push(&m->exact, id);
+    } else {
+        graph_add_edge(p, cell.store, cell.load, 0, UINT32_MAX, NO_KEY);
+        for (uint32_t i = 0; i < m->exact.len; i++)
+            link_cells(p, &cell, &p->cells.data[m->exact.data[i]]);
+        vec_push(&m->classes, id);
+    }
+    return id;
+}
+
+/* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
+const graph_cell *graph_cell_of(pta *p, pta_key key)
+{
+    uint32_t object = key_object(key);
+    const graph_object *o = &p->objects.data[object];
+    const pta_site *site = &p->program->sites.data[o->site];
+    if (site->kind == PTA_FUNCTION) return NULL;
+    graph_cell cell = {.object = o->memory, .place = offset_add(key_offset(key), site->base), .low = INT64_MIN, .high = INT64_MAX};
+    if (offset_is_exact(cell.place)) {
+        uint64_t size = p->program->sites.data[p->objects.data[o->memory].site].size;
+        cell.low = offset_value(cell.place);
+        cell.high = cell.low + 8;
+        if (size && (cell.low < 0 || cell.high > (int64_t)size)) return NULL;
+        key = key_make(o->memory, cell.place);
+    } else if (site->size && !site->open) {
+        cell.low = site->base;
+        cell.high = site->base + (int64_t)site->size;
+    }
+    uint32_t known = map_get(&p->cell_map, key);
+    if (known == MAP_NONE) {
+        known = add_cell(p, cell);
+        *map_at(&p->cell_map, key) = known;
+    }
+    return &p->cells.data[known];
+}
+
+/* --- instances ---------------------------------------------------------------------------------------------------------------- */
+
+uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
+{
+    uint32_t *at = map_at(&p->instance_map, (uint64_t)func << 32 | context);
+    if (*at != MAP_NONE) return *at;
+    *at = p->instances.len;
+    const pta_func *f = &p->program->funcs.data[func];
+    graph_instance instance = {.func = func, .context = context, .first_node = p->nodes.len, .first_use = p->uses.len};
+    for (uint32_t i = 0; i < f->var_count; i++)
+        graph_add_node(p);
+    for (uint32_t i = 0; i < f->stmts.len; i++)
+        vec_push(&p->uses, (graph_use){.instance = p->instances.len, .stmt = i, .edges = NO_EDGE});
+    vec_push(&p->instances, instance);
+    return p->instances.len - 1;
+}
+
+/* The instance is called: its statements take effect. */
+static void make_live(pta *p, uint32_t instance)
+{
+    graph_instance *i = &p->instances.data[instance];
+    if (i->live) return;
+    i->live = true;
+    i->rank = p->step;
+    vec_push(&p->born, instance);
+}
+
+static uint32_t var_node(const pta *p, uint32_t instance, uint32_t var)
+{
+    return p->instances.data[instance].first_node + var;
+}
+
+static void pass(pta *p, uint32_t use, pta_key key, uint32_t from, int32_t delta, uint32_t to)
+{
+    graph_add_edge(p, from, to, graph_label_of(p, delta, PTA_SAME), use, key);
+}
+
+void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key)
+{
+    uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
+    const pta_call call = p->program->calls.data[id];
+    unsigned twins = p->rules->twins(p, caller, id);
+    for (unsigned twin = 0; twin < twins; twin++) {
+        uint32_t callee = graph_instance_of(p, func, context_callee(p, caller, id, func, twin));
+        vec_push(&p->instances.data[callee].callers, (call_in){use, key, p->step});
+        make_live(p, callee);
+        uint16_t needs = p->program->funcs.data[func].needs;
+        for (unsigned i = 0; i < PTA_PARAMS; i++)
+            if (call.args[i].var != PTA_NO_VAR && needs >> i & 1)
+                pass(p, use, key, var_node(p, caller, call.args[i].var), call.args[i].delta, var_node(p, callee, i));
+        if (call.ret != PTA_NO_VAR) pass(p, use, key, var_node(p, callee, PTA_RET), 0, var_node(p, caller, call.ret));
+        if (call.ret2 != PTA_NO_VAR) pass(p, use, key, var_node(p, callee, PTA_RET2), 0, var_node(p, caller, call.ret2));
+    }
+}
+
+/* The variable through which a statement goes to memory or code; PTA_NO_VAR: it depends on no key. */
+static pta_operand pointer_of(const pta *p, const pta_stmt *stmt)
+{
+    switch (stmt->kind) {
+    case PTA_LOAD: return stmt->src;
+    case PTA_STORE: return stmt->dst;
+    case PTA_CALL:
+        if (p->program->calls.data[stmt->ref].func == PTA_NO_FUNC) return p->program->calls.data[stmt->ref].target;
+        return (pta_operand){PTA_NO_VAR, 0};
+    default: return (pta_operand){PTA_NO_VAR, 0};
+    }
+}
+
+void graph_add_use(pta *p, uint32_t use)
+{
+    uint32_t instance = p->uses.data[use].instance;
+    const pta_stmt stmt = *graph_stmt(p, use);
+    if (stmt.dead) return;
+    pta_operand pointer = pointer_of(p, &stmt);
+    if (pointer.var != PTA_NO_VAR) {
+        uint32_t node = var_node(p, instance, pointer.var), component = graph_component(p, node);
+        vec_push(&p->nodes.data[node].uses, use);
+        graph_node *c = &p->nodes.data[component];
+        if (c->used) { /* those that are still in `fresh` come by themselves */
+            uint32_t n = c->fresh.len;
+            keys_sort(c->fresh.data, &n);
+            c->fresh.len = n;
+            for (uint32_t i = 0, k = 0; i < c->set.len; i++) {
+                while (k < n && c->fresh.data[k] < c->set.keys[i])
+                    k++;
+                if (k == n || c->fresh.data[k] != c->set.keys[i]) vec_push(&p->pending, (use_key){use, c->set.keys[i]});
+            }
+        } else {
+            for (uint32_t i = 0; i < c->set.len; i++)
+                vec_push(&p->pending, (use_key){use, c->set.keys[i]});
+            c->used = true;
+        }
+        return;
+    }
+    switch (stmt.kind) {
+    case PTA_ADDR: {
+        uint32_t object = graph_object_of(p, stmt.ref, p->instances.data[instance].context);
+        offset_t place = offset_exact(stmt.src.delta);
+        if (stmt.stride != PTA_SAME) place = offset_spread(place, stmt.stride);
+        pta_key key = graph_normal(p, object, place);
+        if (key) graph_add_edge(p, NO_NODE, var_node(p, instance, stmt.dst.var), 0, use, key);
+        break;
+    }
+    case PTA_COPY:
+        graph_add_edge(p, var_node(p, instance, stmt.src.var), var_node(p, instance, stmt.dst.var),
+                       graph_label_of(p, stmt.src.delta, stmt.stride), use, NO_KEY);
+        break;
+    case PTA_CALL:
+        if (p->program->calls.data[stmt.ref].func != PTA_NO_FUNC)
+            graph_call(p, use, p->program->calls.data[stmt.ref].func, NO_KEY);
+        break;
+    default: break;
+    }
+}
+
+/* Constant data is written by the loader only. */
+static bool may_write(const pta *p, uint32_t instance, pta_key at)
+{
+    const pta_func *f = &p->program->funcs.data[p->instances.data[instance].func];
+    return f->loader || !p->program->sites.data[p->objects.data[key_object(at)].site].constant;
+}
+
+void graph_apply_key(pta *p, uint32_t use, pta_key key)
+{
+    const pta_stmt stmt = *graph_stmt(p, use);
+    uint32_t instance = p->uses.data[use].instance;
+    pta_operand pointer = pointer_of(p, &stmt);
+    graph_label label = {pointer.delta, stmt.kind == PTA_CALL ? PTA_SAME : stmt.stride};
+    pta_key at = graph_transfer(p, key, &label);
+    if (!at) return;
+    const graph_cell *cell;
+    if (p->objects.data[key_object(at)].site == p->program->external) { /* known by one key, whatever it leads to */
+        if (stmt.kind == PTA_LOAD) graph_add_edge(p, NO_NODE, var_node(p, instance, stmt.dst.var), 0, use, key);
+        if (stmt.kind == PTA_CALL) graph_call(p, use, p->program->unknown, key);
+        if (stmt.kind != PTA_STORE) return;
+        at = key_make(graph_object_of(p, p->program->escaped, 0), offset_exact(0));
+    }
+    switch (stmt.kind) {
+    case PTA_LOAD:
+        cell = graph_cell_of(p, at);
+        if (cell) graph_add_edge(p, cell->load, var_node(p, instance, stmt.dst.var), 0, use, key);
+        break;
+    case PTA_STORE:
+        cell = may_write(p, instance, at) ? graph_cell_of(p, at) : NULL;
+        if (cell)
+            graph_add_edge(p, var_node(p, instance, stmt.src.var), cell->store, graph_label_of(p, stmt.src.delta, PTA_SAME),
+                           use, key);
+        break;
+    case PTA_CALL: {
+        const pta_site *site = &p->program->sites.data[p->objects.data[key_object(at)].site];
+        if (site->kind == PTA_FUNCTION) graph_call(p, use, site->func, key);
+        break;
+    }
+    default: break;
+    }
+}

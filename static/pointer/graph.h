@@ -1,0 +1,197 @@
+/* Inside static/pointer: the constraint graph of one analysis.
+ *
+ * A node is a variable of an instance, or a word of an object in memory. An edge says that what its source may be, its
+ * target may be too, changed by the edge's label; an edge without a source brings one key. Every edge is there because of a
+ * statement of a live instance (its use) and, for loads, stores and indirect calls, because of a key of the pointer that they
+ * go through: when either goes, the edge goes.
+ *
+ * Words. An exact place of an object is one node. A class has two: what is stored through it reaches every word that it
+ * covers, and what is loaded through it comes from every one; one node for both would connect the words with each other.
+ *
+ * Nodes on a cycle of edges without label have equal sets, and share one: they are a component, named by one of its nodes. */
+#ifndef RACE_POINTER_GRAPH_H
+#define RACE_POINTER_GRAPH_H
+
+#include "static/pointer/map.h"
+#include "static/pointer/program.h"
+#include "static/pointer/set.h"
+
+enum { NO_NODE = UINT32_MAX, NO_EDGE = UINT32_MAX, NO_KEY = 0 };
+
+typedef struct {
+    int32_t delta;
+    uint32_t stride; /* as in pta_stmt */
+} graph_label;
+
+typedef struct {
+    pta_key key;       /* what the edge depends on, or brings */
+    uint32_t from, to; /* NO_NODE: brings `key` itself */
+    uint32_t label;    /* 0: none */
+    uint32_t rank;     /* step of its creation; younger than what it depends on */
+    uint32_t use;
+    uint32_t next;     /* of the same use */
+    uint32_t in_at, out_at; /* its place in the lists of both nodes */
+} graph_edge;
+
+typedef VEC(uint32_t) id_list;
+
+typedef struct {
+    pta_set set;      /* of a component's first node */
+    key_list delta;   /* keys that its successors have not seen */
+    key_list fresh;   /* keys that its uses have not seen */
+    id_list in, out;  /* edges */
+    id_list uses;     /* statements that load, store or call through this node */
+    uint32_t component; /* a node; its own number when it is the component's name */
+    uint32_t next;      /* the component's members in a ring */
+    uint32_t level;     /* order of propagation */
+    bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
+    bool used;          /* some member has uses */
+    bool touched;       /* something is in its inbox */
+} graph_node;
+
+typedef struct {
+    uint32_t site, context;
+    uint32_t memory; /* object that holds its words; its own number, or that of the section */
+    bool any;        /* places in it are not told apart */
+} graph_object;
+
+typedef struct {
+    uint32_t object;   /* whose memory it is in */
+    offset_t place;    /* there */
+    int64_t low, high; /* bounds there */
+    uint32_t store, load; /* nodes; the same for an exact place */
+} graph_cell;
+
+typedef struct {
+    uint32_t use;
+    pta_key key;
+} use_key;
+
+typedef struct {
+    id_list exact, classes; /* cells */
+} object_memory;
+
+typedef struct {
+    uint32_t use;  /* of the call */
+    pta_key key;   /* function that the target points to; NO_KEY: a direct call */
+    uint32_t rank;
+} call_in;
+
+typedef struct {
+    uint32_t func, context;
+    uint32_t first_node, first_use;
+    bool live;
+    uint32_t rank;
+    VEC(call_in) callers; /* none for a root */
+} graph_instance;
+
+typedef struct {
+    uint32_t instance, stmt;
+    uint32_t edges; /* first of a list */
+} graph_use;
+
+typedef struct {
+    uint32_t base;     /* origin, or call string; 0: none */
+    uint32_t calls[3]; /* of clones, innermost last */
+    uint32_t count;
+} graph_context;
+
+typedef struct context_rules context_rules;
+
+struct pta {
+    pta_program *program;
+    pta_options options;
+    VEC(graph_node) nodes;
+    VEC(graph_edge) edges;
+    id_list free_edges;
+    VEC(graph_label) labels;
+    map64 label_map;
+    VEC(graph_object) objects;
+    map64 object_map;
+    VEC(object_memory) memories; /* by object */
+    VEC(graph_cell) cells;
+    map64 cell_map; /* by key: see graph_cell_of */
+    VEC(graph_instance) instances;
+    map64 instance_map; /* by func and context */
+    VEC(graph_use) uses;
+    VEC(graph_context) contexts;
+    map64 context_map; /* by hash */
+    const context_rules *rules;
+    void *rules_state;
+    VEC(id_list) levels; /* components with a delta, by level */
+    uint32_t lowest;     /* level below which none has one */
+    id_list woken;       /* components with fresh keys */
+    id_list new_edges;   /* whose source's whole set has not gone through yet */
+    id_list born;        /* instances that have become live */
+    VEC(use_key) pending; /* keys that uses have yet to see */
+    struct solve_lane *lanes; /* solve.c: one per thread */
+    int lane_count;
+    uint32_t step;
+    uint64_t live_edges;
+    double seconds;
+};
+
+/* --- graph.c ----------------------------------------------------------------------------------------------------------- */
+
+uint32_t graph_label_of(pta *p, int32_t delta, uint32_t stride);
+uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context);
+/* A key through a label; NO_KEY: no place in the object any more. */
+pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label);
+pta_key graph_normal(const pta *p, uint32_t object, offset_t place);
+/* The word that a key means, made on first use; NULL: the key means none (code, outside of the object). Valid until the next
+ * word is made. */
+const graph_cell *graph_cell_of(pta *p, pta_key key);
+uint32_t graph_add_node(pta *p);
+uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint32_t use, pta_key key);
+void graph_remove_edge(pta *p, uint32_t edge); /* from the lists of both nodes and of its use */
+uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
+/* Adds what a statement of a live instance means as far as it depends on no key, and registers it for keys. */
+void graph_add_use(pta *p, uint32_t use);
+/* What a use means for one more key of its pointer. */
+void graph_apply_key(pta *p, uint32_t use, pta_key key);
+/* One call edge; twice for twins. */
+void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key);
+
+static inline uint32_t graph_component(const pta *p, uint32_t node)
+{
+    return p->nodes.data[node].component;
+}
+
+static inline const pta_stmt *graph_stmt(const pta *p, uint32_t use)
+{
+    const graph_use *u = &p->uses.data[use];
+    return &p->program->funcs.data[p->instances.data[u->instance].func].stmts.data[u->stmt];
+}
+
+void graph_mark_dirty(pta *p, uint32_t component);
+void graph_mark_woken(pta *p, uint32_t component);
+
+/* --- solve.c ----------------------------------------------------------------------------------------------------------- */
+
+/* Propagates until nothing changes. */
+int solve_run(pta *p, race_error *error);
+void solve_close(pta *p);
+
+/* --- scc.c ------------------------------------------------------------------------------------------------------------- */
+
+/* Collapses all cycles of edges without label and numbers levels anew. */
+void scc_collapse(pta *p);
+
+/* --- context.c --------------------------------------------------------------------------------------------------------- */
+
+struct context_rules {
+    /* The base of the callee's context; `caller` is an instance. */
+    uint32_t (*enter)(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
+    /* How many instances a call creates: 2 for an origin created in a loop. */
+    unsigned (*twins)(const pta *p, uint32_t caller, uint32_t call);
+    uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, not by its number */
+    void (*describe)(const pta *p, uint32_t base, char *to, size_t size);
+    void (*close)(pta *p);
+};
+
+extern const context_rules context_none, context_origin, context_cfa;
+
+uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
+uint32_t context_intern(pta *p, graph_context context);
+
+#endif

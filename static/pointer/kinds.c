@@ -1,0 +1,242 @@
+/* Without types, `a + b` could be a pointer through either operand, and `a - b` a pointer or a distance; taking everything for
+ * possible makes every length that was once computed from two pointers a pointer into their object. What a function does with
+ * a value tells mostly: what is dereferenced is a pointer, what is multiplied, scaled as an index or compared with a number is
+ * a number; copies, phis and both sides of a comparison are of one kind; a pointer plus something is a pointer and the
+ * something a number. Values are put into classes of one kind (union-find) and the rules for sums and differences are applied
+ * until nothing changes. */
+#include "static/pointer/kinds.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    const image *img;
+    const ir_func *ir;
+    uint32_t *parent;
+    uint8_t *kind; /* of a class */
+    bool changed;
+} inference;
+
+static uint32_t class_of(inference *n, uint32_t v)
+{
+    while (n->parent[v] != v)
+        v = n->parent[v] = n->parent[n->parent[v]];
+    return v;
+}
+
+static void is(inference *n, ir_value v, value_kind kind)
+{
+    if (!v) return;
+    uint32_t c = class_of(n, v);
+    if ((n->kind[c] & kind) == kind) return;
+    n->kind[c] |= kind;
+    n->changed = true;
+}
+
+static void same(inference *n, ir_value a, ir_value b)
+{
+    if (!a || !b) return;
+    uint32_t x = class_of(n, a), y = class_of(n, b);
+    if (x == y) return;
+    if (x > y) {
+        uint32_t t = x;
+        x = y, y = t;
+    }
+    n->parent[y] = x;
+    n->kind[x] |= n->kind[y];
+    n->changed = true;
+}
+
+static uint8_t kind_of(inference *n, ir_value v)
+{
+    return v ? n->kind[class_of(n, v)] : KIND_UNKNOWN;
+}
+
+/* Only a program at a fixed address has addresses as numbers. */
+static bool is_address(const inference *n, int64_t value)
+{
+    return n->img->kind == IMAGE_EXEC && value >= 4096 && image_section_at(n->img, (uint64_t)value);
+}
+
+/* A constant that no pointer is compared with, as sentinels and error codes are. */
+static bool is_plain_number(const inference *n, int64_t value)
+{
+    return value >= 16 && value <= 1 << 30 && !is_address(n, value);
+}
+
+static bool is_general(uint16_t var)
+{
+    return var == IR_NOVAR || (var != IR_FLAGS && var < IR_FSBASE) || var >= IR_SLOT;
+}
+
+/* Constants are no members of a class: one constant may stand for anything. */
+static bool is_constant(const inference *n, ir_value v)
+{
+    return v && n->ir->insns[v].op == IR_CONST;
+}
+
+static void join(inference *n, ir_value a, ir_value b)
+{
+    if (is_constant(n, a) || is_constant(n, b)) {
+        ir_value other = is_constant(n, a) ? b : a, constant = is_constant(n, a) ? a : b;
+        if (is_plain_number(n, n->ir->insns[constant].imm)) is(n, other, KIND_NUMBER);
+        return;
+    }
+    same(n, a, b);
+}
+
+/* What holds from the start, and what is of one kind. */
+static void look(inference *n, ir_value v)
+{
+    const ir_insn *insn = &n->ir->insns[v];
+    const ir_value *args = n->ir->args + insn->a;
+    int32_t offset;
+    uint8_t base;
+    bool narrow = insn->width < 8 && is_general(insn->var);
+    if (ir_frame_offset(n->ir, v, &offset, &base)) is(n, v, KIND_POINTER);
+    switch (insn->op) {
+    case IR_ADDRESS: is(n, v, KIND_POINTER); break;
+    case IR_ENTRY:
+        if (insn->var == IR_FSBASE || insn->var == IR_RSP) is(n, v, KIND_POINTER);
+        break;
+    case IR_COPY:
+        if (insn->width == 8)
+            join(n, v, insn->a);
+        else
+            is(n, v, KIND_NUMBER);
+        break;
+    case IR_SEXT: is(n, v, KIND_NUMBER); break;
+    case IR_LEA:
+        if (narrow)
+            is(n, v, KIND_NUMBER);
+        else if (is_address(n, insn->imm))
+            break;
+        else if (insn->a && !insn->b)
+            join(n, v, insn->a);
+        if (insn->b && insn->scale > 1) is(n, insn->b, KIND_NUMBER);
+        break;
+    case IR_SUB:
+        if (narrow)
+            is(n, v, KIND_NUMBER);
+        else if (!insn->b)
+            join(n, v, insn->a);
+        break;
+    case IR_MUL:
+        is(n, v, KIND_NUMBER);
+        if (!narrow) is(n, insn->a, KIND_NUMBER);
+        if (!narrow && insn->b) is(n, insn->b, KIND_NUMBER);
+        break;
+    case IR_NEG: is(n, v, KIND_NUMBER); break;
+    case IR_SHL:
+        if (narrow || (!insn->b && insn->imm < 8)) is(n, v, KIND_NUMBER);
+        if (!narrow && !insn->b && insn->imm < 8) is(n, insn->a, KIND_NUMBER);
+        break;
+    case IR_AND:
+    case IR_OR:
+    case IR_XOR:
+    case IR_SHR:
+    case IR_SAR:
+    case IR_NOT:
+        if (narrow) is(n, v, KIND_NUMBER);
+        break;
+    case IR_LOAD:
+        if (insn->width < 8 && is_general(insn->var)) is(n, v, KIND_NUMBER);
+        break;
+    case IR_SELECT:
+        if (narrow) {
+            is(n, v, KIND_NUMBER);
+            break;
+        }
+        join(n, v, insn->a);
+        join(n, v, insn->b);
+        break;
+    case IR_PHI:
+        for (uint32_t i = 0; is_general(insn->var) && i < insn->b; i++)
+            if (args[i]) join(n, v, args[i]);
+        break;
+    case IR_CMP:
+        if (insn->width != 8) break;
+        if (insn->b)
+            join(n, insn->a, insn->b);
+        else if (is_plain_number(n, insn->imm))
+            is(n, insn->a, KIND_NUMBER);
+        break;
+    case IR_ACCESS:
+        if (insn->flags & IR_WIDE) break;
+        if (insn->a && (!insn->b || insn->scale > 1) && !is_address(n, insn->imm)) is(n, insn->a, KIND_POINTER);
+        if (insn->b && insn->scale > 1) is(n, insn->b, KIND_NUMBER);
+        break;
+    case IR_CALL:
+    case IR_TAIL:
+        if (args[IR_CALL_TARGET]) is(n, args[IR_CALL_TARGET], KIND_POINTER);
+        break;
+    default: break;
+    }
+}
+
+/* Sums of two: one pointer at most. */
+static void balance(inference *n, ir_value sum, ir_value a, ir_value b)
+{
+    uint8_t ka = kind_of(n, a), kb = kind_of(n, b), ks = sum ? kind_of(n, sum) : KIND_POINTER;
+    if (ka == KIND_POINTER) is(n, b, KIND_NUMBER);
+    if (kb == KIND_POINTER) is(n, a, KIND_NUMBER);
+    if (sum && (ka == KIND_POINTER || kb == KIND_POINTER)) is(n, sum, KIND_POINTER);
+    if (ka == KIND_NUMBER && kb == KIND_NUMBER && sum) is(n, sum, KIND_NUMBER);
+    if (ks == KIND_POINTER && ka == KIND_NUMBER) is(n, b, KIND_POINTER);
+    if (ks == KIND_POINTER && kb == KIND_NUMBER) is(n, a, KIND_POINTER);
+    if (ks == KIND_NUMBER && ka == KIND_NUMBER) is(n, b, KIND_NUMBER);
+    if (ks == KIND_NUMBER && kb == KIND_NUMBER) is(n, a, KIND_NUMBER);
+}
+
+static void apply(inference *n, ir_value v)
+{
+    const ir_insn *insn = &n->ir->insns[v];
+    if (insn->op == IR_LEA && is_address(n, insn->imm)) return;
+    if (insn->op == IR_LEA && insn->width == 8 && insn->a && insn->b) {
+        if (insn->scale == 1 && !is_constant(n, insn->a) && !is_constant(n, insn->b))
+            balance(n, v, insn->a, insn->b);
+        else if (insn->scale > 1)
+            same(n, v, insn->a);
+    } else if (insn->op == IR_SUB && insn->width == 8 && insn->b && !is_constant(n, insn->a) && !is_constant(n, insn->b)) {
+        uint8_t ka = kind_of(n, insn->a), kb = kind_of(n, insn->b), kd = kind_of(n, v);
+        if (kb == KIND_POINTER) {
+            is(n, insn->a, KIND_POINTER);
+            is(n, v, KIND_NUMBER);
+        } else if (kb == KIND_NUMBER) {
+            if (ka == KIND_POINTER || ka == KIND_NUMBER) is(n, v, ka);
+            if (kd == KIND_POINTER || kd == KIND_NUMBER) is(n, insn->a, kd);
+        }
+        if (ka == KIND_NUMBER) {
+            is(n, insn->b, KIND_NUMBER);
+            is(n, v, KIND_NUMBER);
+        }
+        if (kd == KIND_POINTER) is(n, insn->b, KIND_NUMBER);
+    } else if (insn->op == IR_ACCESS && insn->a && insn->b && insn->scale == 1 && !(insn->flags & IR_WIDE) &&
+               !is_address(n, insn->imm)) {
+        balance(n, 0, insn->a, insn->b);
+    }
+}
+
+enum { ROUNDS = 12 };
+
+uint8_t *kinds_infer(const image *img, const ir_func *ir)
+{
+    inference n = {.img = img, .ir = ir};
+    n.parent = base_alloc(ir->insn_count * sizeof *n.parent);
+    n.kind = base_alloc_zero(ir->insn_count, 1);
+    for (uint32_t v = 0; v < ir->insn_count; v++)
+        n.parent[v] = v;
+    for (ir_value v = 1; v < ir->insn_count; v++)
+        look(&n, v);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        n.changed = false;
+        for (ir_value v = 1; v < ir->insn_count; v++)
+            apply(&n, v);
+        if (!n.changed) break;
+    }
+    uint8_t *kinds = base_alloc_zero(ir->insn_count, 1);
+    for (ir_value v = 1; v < ir->insn_count; v++)
+        kinds[v] = n.kind[class_of(&n, v)];
+    free(n.parent);
+    free(n.kind);
+    return kinds;
+}

@@ -1,0 +1,17 @@
+/* Which values of a function are pointers and which are numbers, as far as its own code tells. */
+#ifndef RACE_POINTER_KINDS_H
+#define RACE_POINTER_KINDS_H
+
+#include "static/lift/lift.h"
+
+typedef enum {
+    KIND_UNKNOWN = 0,
+    KIND_POINTER = 1,
+    KIND_NUMBER = 2,
+    KIND_BOTH = 3 /* the evidence disagrees: nothing is concluded */
+} value_kind;
+
+/* One per IR value; free() the result. */
+uint8_t *kinds_infer(const image *img, const ir_func *ir);
+
+#endif

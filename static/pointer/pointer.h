@@ -1,0 +1,239 @@
+/* static/pointer: which objects each pointer of a program may point to, and who calls whom.
+ *
+ *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function
+ *   prune.c      without what no access can need
+ *   kinds.c      pointers and numbers, as far as a function tells
+ *   address.c    which object an address of a module belongs to
+ *   model.c      library functions, as a table in a small language; model_table.c: the table
+ *   offset.h     places inside an object: exact bytes and strided classes, as one 32-bit word
+ *   set.c        points-to sets with the age of each fact
+ *   graph.c      nodes, edges, memory cells, instances of functions
+ *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
+ *   analysis.c   opening an analysis and asking it
+ *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; sharp.c: invalid contexts first
+ *   relation.c   the result as a canonical relation, and its hash
+ *   describe.c   objects and places in words
+ *
+ * The analysis is inclusion-based (Andersen) with an on-the-fly call graph, field-sensitive by byte offset.
+ *
+ * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT exact ones, or one class
+ * `r mod s`. Closing a set that got too large is the smallest class that covers it. This is a closure operator, so the
+ * closed sets are a lattice of finite height and the result is the least fixed point: it depends on the statements only,
+ * never on the order of solving. */
+#ifndef RACE_POINTER_H
+#define RACE_POINTER_H
+
+#include "static/lift/lift.h"
+
+enum { PTA_EXACT = 6 }; /* exact offsets that one variable keeps of one object */
+
+/* === the program ====================================================================================================
+ *
+ * Functions are lists of statements over function-local variables. Variables 0 to PTA_PARAMS - 1 are what a function is
+ * entered with, PTA_RET and PTA_RET2 what it returns. */
+
+typedef struct pta_program pta_program;
+
+enum { PTA_RDI, PTA_RSI, PTA_RDX, PTA_RCX, PTA_R8, PTA_R9, PTA_RSP, PTA_RAX, PTA_R10, PTA_PARAMS,
+       PTA_RET = PTA_PARAMS, PTA_RET2, PTA_FIRST_LOCAL };
+enum { PTA_NO_VAR = UINT32_MAX, PTA_NO_FUNC = UINT32_MAX, PTA_NO_SITE = UINT32_MAX };
+
+typedef struct {
+    uint32_t var;   /* of the function, or PTA_NO_VAR */
+    int32_t delta;  /* bytes added to it */
+} pta_operand;
+
+typedef enum {
+    PTA_ADDR,    /* dst may be the address of place `src.delta` of object site `ref` */
+    PTA_COPY,    /* dst may be src, changed as `stride` says */
+    PTA_LOAD,    /* dst may be what is stored at src */
+    PTA_STORE,   /* what is stored at dst may be src; `stride` belongs to dst */
+    PTA_CALL     /* call `ref` of program->calls */
+} pta_kind;
+
+enum { /* values of pta_stmt.stride */
+    PTA_SAME = 0, /* exactly delta */
+    PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_ALIGN = 1 << 30 /* + n: rounded down to a multiple of n, a power of two up to 16 */
+};
+
+typedef struct {
+    uint8_t kind;     /* pta_kind */
+    bool dead;        /* deleted by an edit */
+    pta_operand dst, src;
+    uint32_t stride;
+    uint32_t ref;
+    uint32_t insn;    /* machine instruction, in the function's lift_func->insns; of models: 0 */
+} pta_stmt;
+
+typedef struct {
+    uint32_t func;      /* of a direct call, or PTA_NO_FUNC */
+    pta_operand target; /* of an indirect call */
+    pta_operand args[PTA_PARAMS];
+    uint32_t ret, ret2; /* variables, or PTA_NO_VAR */
+    uint32_t caller;    /* function */
+    uint64_t addr;      /* of the call instruction; 0 in a model */
+    uint8_t spawn;      /* pta_spawn: the callee runs as another origin */
+    bool in_loop;       /* may run more than once in one activation of its function */
+} pta_call;
+
+typedef enum { PTA_SPAWN_NONE, PTA_SPAWN_THREAD, PTA_SPAWN_EVENT } pta_spawn;
+
+typedef enum {
+    PTA_STATIC,   /* a global, or a stretch of a section that nothing names */
+    PTA_TLS,      /* the same in a TLS block */
+    PTA_FRAME,    /* a variable in a frame, or the rest of the frame */
+    PTA_HEAP,     /* allocated here; one per instance of the function */
+    PTA_FUNCTION, /* code */
+    PTA_LIBRARY,  /* static data of a modelled library */
+    PTA_EXTERNAL  /* everything that code outside of the program owns or knows: a pointer to it may also point anywhere into
+                     any object that has escaped (pta_escaped) */
+} pta_site_kind;
+
+typedef struct {
+    uint8_t kind;    /* pta_site_kind */
+    bool constant;   /* never written after start-up */
+    bool any;        /* holds no pointers: places in it are not told apart */
+    uint32_t module; /* of STATIC, TLS and FUNCTION */
+    uint32_t func;   /* of FRAME, HEAP, FUNCTION */
+    uint64_t start;  /* STATIC: address; TLS: offset in the block; FRAME: as int64_t, place relative to the stack pointer at
+                        entry; HEAP: 0 */
+    uint64_t size;   /* 0: unknown */
+    uint32_t memory; /* the site that holds its words: its own; of a variable in a frame, the frame; of a stretch of a section
+                        that nothing names, the section */
+    int64_t base;    /* place of its first byte there */
+    bool open;       /* nobody knows where it ends: its arrays may be larger */
+    uint8_t align;   /* its first byte is at a multiple of this, 1 to 16 */
+    const char *name; /* or NULL */
+    const image_type *type; /* or NULL */
+} pta_site;
+
+/* An access of the code: the statement's address operand in words of variables, found by machine instruction. */
+typedef struct {
+    uint32_t func;
+    pta_operand base;
+    uint32_t stride;
+    uint32_t insn;   /* in lift_func->insns */
+    uint16_t width;
+    uint16_t flags;  /* IR_READ, IR_WRITE, IR_ATOMIC, ... */
+} pta_access;
+
+typedef struct {
+    const lift_func *lift; /* NULL: a model, or a part of the program that has no code */
+    uint32_t module;
+    const char *name;
+    VEC(pta_stmt) stmts;
+    uint32_t var_count;
+    pta_access *accesses;
+    uint32_t access_count;
+    uint16_t needs;   /* bits: parameters that matter */
+    bool takes_stack; /* reads arguments on the stack */
+    bool clone;       /* a model or an allocator wrapper: each call has its own instance */
+    bool root;        /* may be called from outside */
+    bool loader;      /* does what the loader does: it writes constants */
+} pta_func;
+
+struct pta_program {
+    lift_module **modules;
+    uint32_t module_count;
+    VEC(pta_func) funcs;
+    VEC(pta_site) sites;
+    VEC(pta_call) calls;
+    struct pta_maps *maps; /* program.c: names, address spaces */
+    uint32_t external;     /* the PTA_EXTERNAL site */
+    uint32_t escaped;      /* the site whose one word holds all pointers that have escaped */
+    uint32_t unknown;      /* the function that stands for every unknown one */
+    uint32_t outside;      /* the function that stands for what code outside does on its own; its variable PTA_RET is what it
+                              knows */
+    arena memory;
+    uint64_t unknown_calls;    /* calls of functions that are neither here nor in the table */
+    uint64_t unknown_accesses; /* accesses whose address is no expression (IR_WIDE) */
+};
+
+/* Builds the statements of all modules; they must outlive the program. Modules see each other's exported symbols. */
+pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs);
+void pta_program_close(pta_program *program);
+
+/* Every access of function `func` that is not to a promoted slot; owned by the program. */
+const pta_access *pta_accesses(const pta_program *program, uint32_t func, uint32_t *count);
+
+/* === the analysis ==================================================================================================== */
+
+typedef struct pta pta;
+
+typedef enum { PTA_CONTEXT_NONE, PTA_CONTEXT_ORIGIN, PTA_CONTEXT_CFA } pta_context_kind;
+typedef enum { PTA_IPA, PTA_RESET, PTA_REACH } pta_algorithm;
+
+typedef struct {
+    pta_context_kind context;
+    unsigned k;
+    pta_algorithm algorithm;
+    int jobs;            /* 0: all cores */
+    uint64_t memory;     /* bytes that the analysis may use; 0: no limit */
+    volatile int *stop;  /* when it becomes nonzero the work ends */
+} pta_options;
+
+/* From scratch. On failure (memory, stop) `*out` is NULL and `error` has one line. */
+int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error);
+void pta_close(pta *p);
+
+typedef struct {
+    uint32_t func;
+    uint32_t stmt;     /* deletion: index in funcs[func].stmts */
+    bool insert;       /* else delete; a deleted statement may come back as it was */
+} pta_edit;
+
+/* Applies the edits as one change; the result is that of pta_open on the edited program. */
+int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);
+
+typedef struct {
+    uint64_t nodes, edges, facts, instances, objects, contexts, components, largest_component, steps, bytes;
+    double seconds;
+} pta_stats;
+void pta_statistics(const pta *p, pta_stats *stats);
+
+/* === asking ========================================================================================================== */
+
+typedef struct {
+    uint32_t site;    /* in program->sites */
+    uint32_t context; /* of the instance that owns it; 0 for static objects */
+    bool exact;
+    int32_t offset;   /* exact: byte offset; else offset mod stride */
+    uint32_t stride;
+} pta_place;
+
+/* What variable `var` of `func` may point to, over all of its instances; sorted, normalised. Returns the number; the
+ * array is valid until the next call with the same vector. */
+typedef VEC(pta_place) pta_places;
+void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out);
+/* The same in one instance of the function. */
+void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out);
+
+/* What code outside of the program may reach. */
+void pta_escaped(const pta *p, pta_places *out);
+
+typedef struct {
+    uint32_t func, context;
+} pta_instance;
+uint32_t pta_instance_count(const pta *p);
+bool pta_instance_at(const pta *p, uint32_t instance, pta_instance *out); /* false: it is not called any more */
+
+typedef struct {
+    uint32_t caller, callee; /* instances */
+    uint32_t call;           /* in program->calls */
+} pta_call_edge;
+/* The call graph; free() the result. */
+uint32_t pta_call_graph(const pta *p, pta_call_edge **edges);
+
+/* A hash of the whole relation that does not depend on any internal number. */
+uint64_t pta_relation_hash(const pta *p);
+
+/* The call that allocated a PTA_HEAP object, the innermost one in analysed code. False: none is known. */
+bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr);
+
+/* `&table[*].next`, `malloc@conn_new:612`; always NUL-terminated. */
+void pta_describe(const pta *p, const pta_place *place, char *to, size_t size);
+void pta_describe_context(const pta *p, uint32_t context, char *to, size_t size);
+
+#endif

@@ -1,0 +1,551 @@
+/* A program: the functions of all modules, the models of what they import, and three functions that no module has:
+ * `*start*` calls what may be called from outside, `*data*` stores the words that the loader fills in, `*outside*` does with
+ * everything that has escaped whatever unknown code could do. */
+#include "static/pointer/program.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "static/pointer/generate.h"
+
+typedef struct {
+    const char *name; /* NULL: free */
+    uint32_t func, site;
+} name_entry;
+
+typedef struct {
+    name_entry *entries;
+    uint32_t count, capacity;
+} name_map;
+
+typedef struct {
+    address_space statics, tls;
+    uint32_t first_func, first_function_site;
+    uint32_t *slots, *plts;
+} module_map;
+
+struct pta_maps {
+    name_map names;     /* what modules define or models stand for; func PTA_NO_FUNC and site PTA_NO_SITE: nobody knows it */
+    name_map libraries; /* data of modelled libraries */
+    module_map *modules;
+    uint32_t copied;
+    uint32_t *function_sites; /* of models, by function */
+    uint32_t function_site_count;
+};
+
+static uint64_t name_hash(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *name; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return h ^ h >> 32;
+}
+
+static name_entry *name_find(name_map *map, const char *name)
+{
+    if (!map->capacity) return NULL;
+    for (uint64_t at = name_hash(name) & (map->capacity - 1); map->entries[at].name; at = (at + 1) & (map->capacity - 1))
+        if (!strcmp(map->entries[at].name, name)) return &map->entries[at];
+    return NULL;
+}
+
+static name_entry *name_add(name_map *map, name_entry entry)
+{
+    if (map->count * 2 >= map->capacity) {
+        name_map bigger = {.capacity = map->capacity ? map->capacity * 2 : 64};
+        bigger.entries = base_alloc_zero(bigger.capacity, sizeof *bigger.entries);
+        for (uint32_t i = 0; i < map->capacity; i++)
+            if (map->entries[i].name) name_add(&bigger, map->entries[i]);
+        free(map->entries);
+        *map = bigger;
+    }
+    uint64_t at = name_hash(entry.name) & (map->capacity - 1);
+    while (map->entries[at].name)
+        at = (at + 1) & (map->capacity - 1);
+    map->entries[at] = entry;
+    map->count++;
+    return &map->entries[at];
+}
+
+/* --- building blocks --------------------------------------------------------------------------------------------------- */
+
+uint32_t program_add_func(pta_program *program, const char *name, const lift_func *lift, uint32_t module)
+{
+    vec_push(&program->funcs, (pta_func){.lift = lift, .module = module, .name = name, .var_count = PTA_FIRST_LOCAL});
+    return program->funcs.len - 1;
+}
+
+uint32_t program_add_site(pta_program *program, pta_site site)
+{
+    vec_push(&program->sites, site);
+    return program->sites.len - 1;
+}
+
+uint32_t program_add_call(pta_program *program, pta_call call)
+{
+    vec_push(&program->calls, call);
+    return program->calls.len - 1;
+}
+
+void program_add_stmt(pta_program *program, uint32_t func, pta_stmt stmt)
+{
+    vec_push(&program->funcs.data[func].stmts, stmt);
+}
+
+uint32_t program_new_var(pta_program *program, uint32_t func)
+{
+    return program->funcs.data[func].var_count++;
+}
+
+uint32_t program_external_site(pta_program *program)
+{
+    return program->external;
+}
+
+uint32_t program_library_site(pta_program *program, const char *name)
+{
+    name_entry *known = name_find(&program->maps->libraries, name);
+    if (known) return known->site;
+    const char *copy = arena_string(&program->memory, name, strlen(name));
+    uint32_t site = program->sites.len;
+    program_add_site(program, (pta_site){.kind = PTA_LIBRARY, .func = PTA_NO_FUNC, .memory = site, .align = 16, .name = copy});
+    name_add(&program->maps->libraries, (name_entry){copy, PTA_NO_FUNC, site});
+    return site;
+}
+
+uint32_t program_func_at(const pta_program *program, uint32_t module, uint64_t entry)
+{
+    const lift_func *f = lift_func_at(program->modules[module], entry);
+    return f ? program->maps->modules[module].first_func + f->id : PTA_NO_FUNC;
+}
+
+static uint32_t add_function_site(pta_program *program, uint32_t func)
+{
+    const pta_func *f = &program->funcs.data[func];
+    uint32_t site = program->sites.len;
+    return program_add_site(program, (pta_site){.kind = PTA_FUNCTION, .constant = true, .module = f->module, .func = func,
+                                                .start = f->lift ? f->lift->entry : 0, .size = 1, .memory = site,
+                                                .align = 1, .name = f->name});
+}
+
+uint32_t program_function_site(pta_program *program, uint32_t func)
+{
+    const pta_func *f = &program->funcs.data[func];
+    if (f->lift) return program->maps->modules[f->module].first_function_site + f->lift->id;
+    struct pta_maps *maps = program->maps;
+    if (func >= maps->function_site_count) {
+        maps->function_sites = base_realloc(maps->function_sites, (func + 1) * 2 * sizeof *maps->function_sites);
+        for (uint32_t i = maps->function_site_count; i < (func + 1) * 2; i++)
+            maps->function_sites[i] = PTA_NO_SITE;
+        maps->function_site_count = (func + 1) * 2;
+    }
+    if (maps->function_sites[func] == PTA_NO_SITE) {
+        uint32_t site = add_function_site(program, func);
+        maps->function_sites[func] = site;
+    }
+    return maps->function_sites[func];
+}
+
+uint32_t program_import(pta_program *program, const char *name)
+{
+    name_entry *known = name_find(&program->maps->names, name);
+    if (known) return known->func;
+    const char *copy = arena_string(&program->memory, name, strlen(name));
+    const char *text = model_find(name);
+    uint32_t func = PTA_NO_FUNC;
+    race_error error;
+    if (text) {
+        func = program_add_func(program, copy, NULL, 0);
+        program->funcs.data[func].clone = true;
+        if (model_fill(program, func, text, &error)) func = PTA_NO_FUNC; /* the tests see to it that no text is wrong */
+    }
+    name_add(&program->maps->names, (name_entry){copy, func, PTA_NO_SITE});
+    return func;
+}
+
+/* --- modules ------------------------------------------------------------------------------------------------------------ */
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The data addresses that a module names itself. */
+static uint64_t *referenced(const lift_module *module, uint32_t *count)
+{
+    VEC(uint64_t) all = {0};
+    const image *img = module->img;
+    for (uint32_t i = 0; i < img->reloc_count; i++)
+        if (img->relocs[i].kind == IMAGE_REL_ADDR || img->relocs[i].kind == IMAGE_REL_GUESS)
+            vec_push(&all, img->relocs[i].target);
+    for (uint32_t f = 0; f < module->func_count; f++) {
+        const ir_func *ir = module->funcs[f]->ir;
+        for (ir_value v = 1; ir && v < ir->insn_count; v++) {
+            const ir_insn *insn = &ir->insns[v];
+            bool address = insn->op == IR_ADDRESS ||
+                           (img->kind == IMAGE_EXEC && insn->imm >= 4096 &&
+                            (insn->op == IR_CONST || ((insn->op == IR_LEA || insn->op == IR_ACCESS) && !insn->a)));
+            if (address && !image_is_code(img, (uint64_t)insn->imm)) vec_push(&all, (uint64_t)insn->imm);
+        }
+    }
+    if (all.len) qsort(all.data, all.len, sizeof *all.data, by_value);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < all.len; i++)
+        if (!kept || all.data[i] != all.data[kept - 1]) all.data[kept++] = all.data[i];
+    *count = kept;
+    return all.data;
+}
+
+static void add_module(pta_program *program, uint32_t m)
+{
+    const lift_module *module = program->modules[m];
+    module_map *map = &program->maps->modules[m];
+    map->first_func = program->funcs.len;
+    for (uint32_t f = 0; f < module->func_count; f++)
+        program_add_func(program, module->funcs[f]->name, module->funcs[f], m);
+    map->first_function_site = program->sites.len;
+    for (uint32_t f = 0; f < module->func_count; f++) {
+        add_function_site(program, map->first_func + f);
+        if (module->funcs[f]->ir)
+            program->funcs.data[map->first_func + f].takes_stack = generate_takes_stack(module->funcs[f]->ir);
+    }
+    uint32_t count;
+    uint64_t *addresses = referenced(module, &count);
+    address_static(program, m, addresses, count, &map->statics);
+    free(addresses);
+    address_tls(program, m, &map->tls);
+}
+
+/* Exported names; the first module that defines one wins, as in the loader. */
+static void add_names(pta_program *program, uint32_t m)
+{
+    const image *img = program->modules[m]->img;
+    for (uint32_t i = 0; i < img->symbol_count; i++) {
+        const image_symbol *symbol = &img->symbols[i];
+        bool visible = symbol->exported || (img->kind == IMAGE_OBJECT && symbol->bind != IMAGE_BIND_LOCAL);
+        if (!visible || !symbol->size || symbol->type == IMAGE_SYM_TLS || name_find(&program->maps->names, symbol->name)) continue;
+        uint32_t func = symbol->type == IMAGE_SYM_FUNC ? program_func_at(program, m, symbol->addr) : PTA_NO_FUNC;
+        const address_home *home = symbol->type == IMAGE_SYM_OBJECT
+                                       ? address_find(&program->maps->modules[m].statics, (int64_t)symbol->addr)
+                                       : NULL;
+        uint32_t site = func != PTA_NO_FUNC ? program_function_site(program, func) : home ? home->site : PTA_NO_SITE;
+        if (site == PTA_NO_SITE) continue;
+        name_add(&program->maps->names, (name_entry){symbol->name, func, site});
+    }
+}
+
+static uint32_t name_site(pta_program *program, const char *name)
+{
+    uint32_t func = program_import(program, name);
+    if (func != PTA_NO_FUNC) return program_function_site(program, func);
+    return name_find(&program->maps->names, name)->site;
+}
+
+static void resolve_imports(pta_program *program, uint32_t m)
+{
+    const image *img = program->modules[m]->img;
+    module_map *map = &program->maps->modules[m];
+    map->slots = base_alloc((size_t)img->reloc_count * sizeof *map->slots);
+    map->plts = base_alloc((size_t)img->plt_count * sizeof *map->plts);
+    for (uint32_t i = 0; i < img->reloc_count; i++) {
+        const image_reloc *reloc = &img->relocs[i];
+        bool named = reloc->kind == IMAGE_REL_SYMBOL && reloc->name && *reloc->name;
+        map->slots[i] = named ? name_site(program, reloc->name) : PTA_NO_SITE;
+    }
+    for (uint32_t i = 0; i < img->plt_count; i++) {
+        const image_plt *plt = &img->plts[i];
+        uint32_t func = plt->target && *plt->name ? program_func_at(program, m, plt->target) : PTA_NO_FUNC;
+        map->plts[i] = func == PTA_NO_FUNC && plt->name && *plt->name ? program_import(program, plt->name) : func;
+    }
+}
+
+/* --- generation -------------------------------------------------------------------------------------------------------- */
+
+static void take(pta_program *program, uint32_t func, generated *from)
+{
+    pta_func *f = &program->funcs.data[func];
+    uint32_t first_site = program->sites.len, first_call = program->calls.len;
+    for (uint32_t i = 0; i < from->sites.len; i++) {
+        pta_site site = from->sites.data[i];
+        site.memory = site.memory & GENERATE_LOCAL ? first_site + (site.memory & ~GENERATE_LOCAL) : program->sites.len;
+        program_add_site(program, site);
+    }
+    for (uint32_t i = 0; i < from->calls.len; i++)
+        program_add_call(program, from->calls.data[i]);
+    for (uint32_t i = 0; i < from->stmts.len; i++) {
+        pta_stmt *stmt = &from->stmts.data[i];
+        if (stmt->ref & GENERATE_LOCAL)
+            stmt->ref = (stmt->ref & ~GENERATE_LOCAL) + (stmt->kind == PTA_CALL ? first_call : first_site);
+    }
+    f->stmts.data = from->stmts.data;
+    f->stmts.len = from->stmts.len;
+    f->stmts.cap = from->stmts.cap;
+    from->stmts.data = NULL;
+    f->accesses = from->accesses.data;
+    f->access_count = from->accesses.len;
+    from->accesses.data = NULL;
+    f->var_count = from->var_count;
+    program->unknown_calls += from->unknown_calls;
+    program->unknown_accesses += from->unknown_accesses;
+}
+
+static void generate_all(pta_program *program, uint32_t m, int jobs)
+{
+    module_map *map = &program->maps->modules[m];
+    uint32_t count = program->modules[m]->func_count;
+    generate_module about = {.statics = &map->statics, .tls = &map->tls, .slots = map->slots, .plts = map->plts,
+                             .unknown = program->unknown, .copied = program->maps->copied, .external = program->external,
+                             .first_func = map->first_func, .first_function_site = map->first_function_site};
+    generated *all = base_alloc_zero(count, sizeof *all);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(jobs)
+    for (uint32_t f = 0; f < count; f++)
+        generate_function(program, &about, map->first_func + f, &all[f]);
+    for (uint32_t f = 0; f < count; f++) {
+        take(program, map->first_func + f, &all[f]);
+        generate_free(&all[f]);
+    }
+    free(all);
+}
+
+/* --- functions that no module has -------------------------------------------------------------------------------------- */
+
+static uint32_t address_var(pta_program *program, uint32_t func, uint32_t site, int32_t offset, uint32_t stride)
+{
+    uint32_t var = program_new_var(program, func);
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, offset}, .ref = site,
+                                               .stride = stride});
+    return var;
+}
+
+/* A variable that may be anything that the outside knows. */
+static uint32_t external_var(pta_program *program, uint32_t func)
+{
+    return address_var(program, func, program->external, 0, PTA_ANY);
+}
+
+static void add_call_of(pta_program *program, uint32_t from, uint32_t callee, uint32_t target, uint32_t value, uint32_t ret)
+{
+    pta_call call = {.func = callee, .target = {target, 0}, .ret = ret, .ret2 = ret, .caller = from, .in_loop = true};
+    for (unsigned i = 0; i < PTA_PARAMS; i++)
+        call.args[i] = (pta_operand){value, 0};
+    program_add_stmt(program, from, (pta_stmt){.kind = PTA_CALL, .ref = program_add_call(program, call)});
+}
+
+/* All that has escaped is in one variable; what it leads to escapes too, may be overwritten with anything that is known
+ * outside, and may be called with it. */
+static void add_outside(pta_program *program)
+{
+    uint32_t func = program->outside = program_add_func(program, "*outside*", NULL, 0);
+    uint32_t anything = external_var(program, func), word = address_var(program, func, program->escaped, 0, PTA_SAME);
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_LOAD, .dst = {PTA_RET, 0}, .src = {word, 0}});
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_LOAD, .dst = {PTA_RET, 0}, .src = {PTA_RET, 0}, .stride = PTA_ANY});
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {PTA_RET, 0}, .src = {anything, 0}, .stride = PTA_ANY});
+    add_call_of(program, func, PTA_NO_FUNC, PTA_RET, anything, PTA_RET);
+}
+
+static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
+{
+    module_map *map = &program->maps->modules[m];
+    address_place places[2];
+    const address_home *home = address_find(&map->statics, (int64_t)reloc->addr);
+    if (!home) return;
+    uint32_t at = address_var(program, func, home->site, (int32_t)((int64_t)reloc->addr - home->start), PTA_SAME);
+    uint32_t value = PTA_NO_VAR;
+    if (reloc->kind == IMAGE_REL_COPY || reloc->kind == IMAGE_REL_IFUNC) {
+        value = external_var(program, func);
+    } else if (reloc->kind == IMAGE_REL_SYMBOL) {
+        uint32_t site = map->slots[reloc - program->modules[m]->img->relocs];
+        value = site == PTA_NO_SITE ? external_var(program, func)
+                                    : address_var(program, func, site, (int32_t)reloc->addend, PTA_SAME);
+    } else {
+        uint32_t callee = image_is_code(program->modules[m]->img, reloc->target) ? program_func_at(program, m, reloc->target)
+                                                                                 : PTA_NO_FUNC;
+        uint32_t n = callee == PTA_NO_FUNC ? address_places(&map->statics, (int64_t)reloc->target, places) : 0;
+        value = program_new_var(program, func);
+        if (callee != PTA_NO_FUNC)
+            program_add_stmt(program, func, (pta_stmt){.kind = PTA_ADDR, .dst = {value, 0}, .src = {PTA_NO_VAR, 0},
+                                                       .ref = program_function_site(program, callee)});
+        for (uint32_t i = 0; i < n; i++)
+            program_add_stmt(program, func, (pta_stmt){.kind = PTA_ADDR, .dst = {value, 0},
+                                                       .src = {PTA_NO_VAR, places[i].offset}, .ref = places[i].site});
+    }
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {at, 0}, .src = {value, 0},
+                                               .stride = reloc->kind == IMAGE_REL_COPY ? 8 : PTA_SAME});
+}
+
+static uint32_t add_data(pta_program *program)
+{
+    uint32_t func = program_add_func(program, "*data*", NULL, 0);
+    program->funcs.data[func].loader = true;
+    for (uint32_t m = 0; m < program->module_count; m++) {
+        const image *img = program->modules[m]->img;
+        for (uint32_t i = 0; i < img->reloc_count; i++) {
+            const image_reloc *reloc = &img->relocs[i];
+            bool word = reloc->kind == IMAGE_REL_ADDR || reloc->kind == IMAGE_REL_SYMBOL ||
+                        reloc->kind == IMAGE_REL_GUESS || reloc->kind == IMAGE_REL_IFUNC;
+            if ((word && reloc->size == 8) || reloc->kind == IMAGE_REL_COPY) add_word(program, func, m, reloc);
+        }
+    }
+    return func;
+}
+
+static void add_start(pta_program *program, uint32_t data)
+{
+    uint32_t start = program_add_func(program, "*start*", NULL, 0);
+    uint32_t value = external_var(program, start);
+    uint32_t returned = program_new_var(program, start); /* a pointer that a root returns has escaped */
+    program_add_stmt(program, start, (pta_stmt){.kind = PTA_STORE, .dst = {value, 0}, .src = {returned, 0}, .stride = PTA_ANY});
+    add_call_of(program, start, data, PTA_NO_VAR, PTA_NO_VAR, PTA_NO_VAR);
+    add_call_of(program, start, program->outside, PTA_NO_VAR, PTA_NO_VAR, PTA_NO_VAR);
+    bool has_program = false;
+    for (uint32_t m = 0; m < program->module_count; m++)
+        has_program |= program->modules[m]->img->kind <= IMAGE_PIE && program->modules[m]->img->entry;
+    for (uint32_t m = 0; m < program->module_count; m++) {
+        const image *img = program->modules[m]->img;
+        uint32_t entry = img->entry ? program_func_at(program, m, img->entry) : PTA_NO_FUNC;
+        if (entry != PTA_NO_FUNC) program->funcs.data[entry].root = true;
+        for (uint32_t i = 0; i < img->init_count; i++) {
+            uint32_t init = program_func_at(program, m, img->init[i]);
+            if (init != PTA_NO_FUNC) program->funcs.data[init].root = true;
+        }
+        if (has_program && img->kind == IMAGE_SHARED) continue;
+        for (uint32_t i = 0; i < img->symbol_count; i++) {
+            const image_symbol *symbol = &img->symbols[i];
+            bool visible = symbol->exported || (img->kind == IMAGE_OBJECT && symbol->bind != IMAGE_BIND_LOCAL);
+            uint32_t f = visible && symbol->type == IMAGE_SYM_FUNC ? program_func_at(program, m, symbol->addr) : PTA_NO_FUNC;
+            if (f != PTA_NO_FUNC) program->funcs.data[f].root = true;
+        }
+    }
+    for (uint32_t f = 0; f < start; f++)
+        if (program->funcs.data[f].root) add_call_of(program, start, f, PTA_NO_VAR, value, returned);
+    program->funcs.data[start].root = true;
+}
+
+/* --- allocator wrappers --------------------------------------------------------------------------------------------------- */
+
+enum { WRAPPER_STATEMENTS = 120 };
+
+/* A function that returns what an allocator or another wrapper has just given it. */
+static bool is_wrapper(const pta_program *program, const pta_func *f, const uint8_t *allocates)
+{
+    if (f->stmts.len > WRAPPER_STATEMENTS) return false;
+    uint8_t *returned = base_alloc_zero(f->var_count, 1);
+    returned[PTA_RET] = 1;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < f->stmts.len; i++) {
+            const pta_stmt *stmt = &f->stmts.data[i];
+            if (stmt->kind != PTA_COPY || !returned[stmt->dst.var] || returned[stmt->src.var]) continue;
+            returned[stmt->src.var] = 1;
+            changed = true;
+        }
+    }
+    bool found = false, kept = false; /* what is stored somewhere is more than handed on */
+    for (uint32_t i = 0; i < f->stmts.len && !kept; i++)
+        kept = f->stmts.data[i].kind == PTA_STORE && returned[f->stmts.data[i].src.var];
+    for (uint32_t i = 0; i < f->stmts.len && !found && !kept; i++) {
+        if (f->stmts.data[i].kind != PTA_CALL) continue;
+        const pta_call *call = &program->calls.data[f->stmts.data[i].ref];
+        found = call->func != PTA_NO_FUNC && allocates[call->func] && call->ret != PTA_NO_VAR && returned[call->ret];
+    }
+    free(returned);
+    return found;
+}
+
+static bool model_allocates(const pta_program *program, const pta_func *f)
+{
+    for (uint32_t i = 0; i < f->stmts.len; i++) {
+        const pta_stmt *stmt = &f->stmts.data[i];
+        if (stmt->kind == PTA_ADDR && program->sites.data[stmt->ref].kind == PTA_HEAP) return true;
+    }
+    return false;
+}
+
+enum { WRAPPER_ROUNDS = 3 }; /* wrappers of wrappers */
+
+static void find_wrappers(pta_program *program)
+{
+    uint8_t *allocates = base_alloc_zero(program->funcs.len, 1);
+    for (uint32_t f = 0; f < program->funcs.len; f++)
+        allocates[f] = !program->funcs.data[f].lift && program->funcs.data[f].clone &&
+                       model_allocates(program, &program->funcs.data[f]);
+    for (unsigned round = 0; round < WRAPPER_ROUNDS; round++) {
+        VEC(uint32_t) found = {0};
+        for (uint32_t f = 0; f < program->funcs.len; f++)
+            if (program->funcs.data[f].lift && !allocates[f] && !program->funcs.data[f].root &&
+                is_wrapper(program, &program->funcs.data[f], allocates))
+                vec_push(&found, f);
+        for (uint32_t i = 0; i < found.len; i++)
+            allocates[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
+        vec_free(&found);
+    }
+    free(allocates);
+}
+
+pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
+{
+    pta_program *program = base_alloc_zero(1, sizeof *program);
+    program->maps = base_alloc_zero(1, sizeof *program->maps);
+    program->modules = base_alloc((size_t)count * sizeof *modules);
+    memcpy(program->modules, modules, (size_t)count * sizeof *modules);
+    program->module_count = count;
+    program->maps->modules = base_alloc_zero(count, sizeof *program->maps->modules);
+    program->external =
+        program_add_site(program, (pta_site){.kind = PTA_EXTERNAL, .func = PTA_NO_FUNC, .align = 1, .name = "external"});
+    program->escaped = program_library_site(program, "*escaped*");
+    race_error error;
+    program->unknown = program_add_func(program, "*unknown*", NULL, 0);
+    model_fill(program, program->unknown,
+               "ext = 0; ext = 1; ext = 2; ext = 3; ext = 4; ext = 5; ret = ext; ret2 = ext", &error);
+    program->maps->copied = program_add_func(program, "*copied*", NULL, 0);
+    program->funcs.data[program->maps->copied].clone = true;
+    model_fill(program, program->maps->copied, "ret = 0", &error);
+    for (uint32_t m = 0; m < count; m++)
+        add_module(program, m);
+    for (uint32_t m = 0; m < count; m++)
+        add_names(program, m);
+    for (uint32_t m = 0; m < count; m++)
+        resolve_imports(program, m);
+    for (uint32_t m = 0; m < count; m++)
+        generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
+    add_outside(program);
+    add_start(program, add_data(program));
+    find_wrappers(program);
+    program_prune(program);
+    return program;
+}
+
+void pta_program_close(pta_program *program)
+{
+    if (!program) return;
+    for (uint32_t f = 0; f < program->funcs.len; f++) {
+        vec_free(&program->funcs.data[f].stmts);
+        free(program->funcs.data[f].accesses);
+    }
+    for (uint32_t m = 0; m < program->module_count; m++) {
+        module_map *map = &program->maps->modules[m];
+        vec_free(&map->statics.homes);
+        vec_free(&map->tls.homes);
+        free(map->slots);
+        free(map->plts);
+    }
+    free(program->maps->names.entries);
+    free(program->maps->libraries.entries);
+    free(program->maps->function_sites);
+    free(program->maps->modules);
+    free(program->maps);
+    free(program->modules);
+    vec_free(&program->funcs);
+    vec_free(&program->sites);
+    vec_free(&program->calls);
+    arena_free(&program->memory);
+    free(program);
+}
+
+const pta_access *pta_accesses(const pta_program *program, uint32_t func, uint32_t *count)
+{
+    *count = program->funcs.data[func].access_count;
+    return program->funcs.data[func].accesses;
+}

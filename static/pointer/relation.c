@@ -1,0 +1,47 @@
+/* The result as one number. Everything that goes into it is named by the program (functions, variables, sites, calls), never
+ * by internal numbers, and the sum of the hashes of its lines does not depend on their order. Cells are left out: what they
+ * hold follows from the statements and the variables. */
+#include "static/pointer/graph.h"
+
+static uint64_t context_hash(const pta *p, uint32_t context)
+{
+    const graph_context *c = &p->contexts.data[context];
+    uint64_t hash = map_hash(p->rules->hash(p, c->base) + 1);
+    for (uint32_t i = 0; i < c->count; i++)
+        hash = map_hash(hash * 31 + c->calls[i] + 1);
+    return hash;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return map_hash(hash * 0x100000001b3u + value + 1);
+}
+
+uint64_t pta_relation_hash(const pta *p)
+{
+    uint64_t sum = 0;
+    uint64_t *contexts = base_alloc(p->contexts.len * sizeof *contexts);
+    for (uint32_t c = 0; c < p->contexts.len; c++)
+        contexts[c] = context_hash(p, c);
+#pragma omp parallel for schedule(dynamic, 64) reduction(+ : sum)
+    for (uint32_t i = 0; i < p->instances.len; i++) {
+        const graph_instance *instance = &p->instances.data[i];
+        if (!instance->live) continue;
+        uint64_t place = mix(contexts[instance->context], instance->func);
+        sum += mix(place, 0xca11);
+        for (uint32_t c = 0; c < instance->callers.len; c++) {
+            uint32_t use = instance->callers.data[c].use;
+            const graph_instance *caller = &p->instances.data[p->uses.data[use].instance];
+            sum += mix(mix(mix(place, caller->func), contexts[caller->context]), p->uses.data[use].stmt);
+        }
+        for (uint32_t v = 0; v < p->program->funcs.data[instance->func].var_count; v++) {
+            const pta_set *set = &p->nodes.data[graph_component(p, instance->first_node + v)].set;
+            for (uint32_t k = 0; k < set->len; k++) {
+                const graph_object *o = &p->objects.data[key_object(set->keys[k])];
+                sum += mix(mix(mix(mix(place, v), o->site), contexts[o->context]), key_offset(set->keys[k]));
+            }
+        }
+    }
+    free(contexts);
+    return sum;
+}

@@ -1,0 +1,241 @@
+/* Components: nodes on a cycle of edges without label have equal sets and become one. Levels are the longest paths in the
+ * graph of all edges, its cycles seen as one. */
+#include "static/pointer/graph.h"
+
+typedef struct {
+    uint32_t *index, *low, *order; /* per component: order of visit, ...; order: components, successors first */
+    uint32_t *group;               /* per component: number of its strongly connected group */
+    uint32_t next, groups, ordered;
+    bool labels; /* edges with a label count too */
+    VEC(uint32_t) stack;
+    struct { struct visit { uint32_t component, member, edge; } *data; uint32_t len, cap; } visits;
+} tarjan;
+
+static bool next_successor(const pta *p, const tarjan *t, struct visit *v, uint32_t *to)
+{
+    for (;;) {
+        const graph_node *m = &p->nodes.data[v->member];
+        while (v->edge < m->out.len) {
+            const graph_edge *e = &p->edges.data[m->out.data[v->edge++]];
+            if (e->label && !t->labels) continue;
+            *to = graph_component(p, e->to);
+            if (*to != v->component) return true;
+        }
+        if (m->next == v->component) return false;
+        v->member = m->next;
+        v->edge = 0;
+    }
+}
+
+static void visit(const pta *p, tarjan *t, uint32_t root)
+{
+    vec_push(&t->visits, (struct visit){root, root, 0});
+    t->index[root] = t->low[root] = ++t->next;
+    vec_push(&t->stack, root);
+    while (t->visits.len) {
+        struct visit *v = &t->visits.data[t->visits.len - 1];
+        uint32_t c = v->component, to;
+        if (next_successor(p, t, v, &to)) {
+            if (!t->index[to]) {
+                t->index[to] = t->low[to] = ++t->next;
+                vec_push(&t->stack, to);
+                vec_push(&t->visits, (struct visit){to, to, 0});
+            } else if (t->group[to] == UINT32_MAX && t->index[to] < t->low[c]) {
+                t->low[c] = t->index[to];
+            }
+            continue;
+        }
+        t->visits.len--;
+        if (t->visits.len) {
+            uint32_t up = t->visits.data[t->visits.len - 1].component;
+            if (t->low[c] < t->low[up]) t->low[up] = t->low[c];
+        }
+        if (t->low[c] != t->index[c]) continue;
+        uint32_t member;
+        do {
+            member = t->stack.data[--t->stack.len];
+            t->group[member] = t->groups;
+            t->order[t->ordered++] = member;
+        } while (member != c);
+        t->groups++;
+    }
+}
+
+static tarjan run_tarjan(const pta *p, bool labels)
+{
+    uint32_t n = p->nodes.len;
+    tarjan t = {.labels = labels};
+    t.index = base_alloc_zero(n, sizeof *t.index);
+    t.low = base_alloc(n * sizeof *t.low);
+    t.order = base_alloc(n * sizeof *t.order);
+    t.group = base_alloc(n * sizeof *t.group);
+    memset(t.group, 0xff, n * sizeof *t.group);
+    for (uint32_t i = 0; i < n; i++)
+        if (p->nodes.data[i].component == i && !t.index[i]) visit(p, &t, i);
+    return t;
+}
+
+static void free_tarjan(tarjan *t)
+{
+    free(t->index);
+    free(t->low);
+    free(t->order);
+    free(t->group);
+    vec_free(&t->stack);
+    vec_free(&t->visits);
+}
+
+/* Uses of a component that is about to be merged see what they have not seen yet of `all`. */
+static void catch_up(pta *p, uint32_t component, const pta_set *all)
+{
+    graph_node *c = &p->nodes.data[component];
+    if (!c->used) return;
+    uint32_t fresh = c->fresh.len;
+    keys_sort(c->fresh.data, &fresh);
+    uint32_t member = component;
+    do {
+        const graph_node *m = &p->nodes.data[member];
+        for (uint32_t u = 0; u < m->uses.len; u++) {
+            uint32_t f = 0, s = 0;
+            for (uint32_t i = 0; i < all->len; i++) {
+                while (f < fresh && c->fresh.data[f] < all->keys[i])
+                    f++;
+                while (s < c->set.len && c->set.keys[s] < all->keys[i])
+                    s++;
+                bool known = s < c->set.len && c->set.keys[s] == all->keys[i];
+                bool unseen = f < fresh && c->fresh.data[f] == all->keys[i];
+                if (!known || unseen) vec_push(&p->pending, (use_key){m->uses.data[u], all->keys[i]});
+            }
+        }
+        member = m->next;
+    } while (member != component);
+}
+
+/* The union with the older rank of each key: that one was derived from outside of the cycle. */
+static void join_sets(pta_set *to, const pta_set *from, uint32_t rank)
+{
+    key_list added = {0};
+    for (uint32_t i = 0, k = 0; i < to->len && k < from->len;) {
+        if (to->keys[i] == from->keys[k] && from->ranks[k] < to->ranks[i]) to->ranks[i] = from->ranks[k];
+        if (to->keys[i] <= from->keys[k])
+            i++;
+        else
+            k++;
+    }
+    set_add(to, from->keys, from->len, rank, &added);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < added.len; i++) { /* those that were taken as they are keep their age */
+        uint32_t was = set_find(from, added.data[i]);
+        while (to->keys[at] < added.data[i])
+            at++;
+        if (was != UINT32_MAX) to->ranks[at] = from->ranks[was];
+    }
+    vec_free(&added);
+}
+
+static bool is_same(const pta_set *a, const pta_set *b)
+{
+    return a->len == b->len && (!a->len || !memcmp(a->keys, b->keys, a->len * sizeof *a->keys));
+}
+
+/* Merges components into the first of them. */
+static void merge(pta *p, const uint32_t *components, uint32_t count)
+{
+    pta_set all = {0};
+    for (uint32_t i = 0; i < count; i++)
+        join_sets(&all, &p->nodes.data[components[i]].set, p->step);
+    bool same = true, used = false;
+    for (uint32_t i = 0; i < count; i++) {
+        same &= is_same(&p->nodes.data[components[i]].set, &all);
+        used |= p->nodes.data[components[i]].used;
+        catch_up(p, components[i], &all);
+    }
+    key_list delta = {0};
+    for (uint32_t i = 0; same && i < count; i++) {
+        const graph_node *c = &p->nodes.data[components[i]];
+        for (uint32_t k = 0; k < c->delta.len; k++)
+            vec_push(&delta, c->delta.data[k]);
+    }
+    for (uint32_t i = 0; !same && i < all.len; i++) { /* what some member did not know */
+        bool everywhere = true;
+        for (uint32_t k = 0; k < count && everywhere; k++) {
+            const graph_node *c = &p->nodes.data[components[k]];
+            everywhere = set_find(&c->set, all.keys[i]) != UINT32_MAX && !c->delta.len;
+        }
+        if (!everywhere) vec_push(&delta, all.keys[i]);
+    }
+    uint32_t first = components[0];
+    for (uint32_t i = 0; i < count; i++) {
+        graph_node *c = &p->nodes.data[components[i]];
+        set_free(&c->set);
+        vec_free(&c->delta);
+        vec_free(&c->fresh);
+        if (!i) continue;
+        uint32_t member = components[i];
+        do {
+            p->nodes.data[member].component = first;
+            member = p->nodes.data[member].next;
+        } while (member != components[i]);
+        uint32_t next = p->nodes.data[first].next; /* join the rings */
+        p->nodes.data[first].next = c->next;
+        c->next = next;
+    }
+    graph_node *c = &p->nodes.data[first];
+    c->set = all;
+    c->delta.data = delta.data;
+    c->delta.len = delta.len;
+    c->delta.cap = delta.cap;
+    c->used = used;
+}
+
+static void number_levels(pta *p)
+{
+    tarjan t = run_tarjan(p, true);
+    uint32_t *level = base_alloc_zero(t.groups + 1, sizeof *level);
+    for (uint32_t i = t.ordered; i-- > 0;) { /* predecessors first */
+        uint32_t component = t.order[i], group = t.group[component], member = component;
+        do {
+            const graph_node *m = &p->nodes.data[member];
+            for (uint32_t k = 0; k < m->out.len; k++) {
+                uint32_t to = t.group[graph_component(p, p->edges.data[m->out.data[k]].to)];
+                if (to != group && level[to] <= level[group]) level[to] = level[group] + 1;
+            }
+            member = m->next;
+        } while (member != component);
+    }
+    for (uint32_t i = 0; i < t.ordered; i++)
+        p->nodes.data[t.order[i]].level = level[t.group[t.order[i]]];
+    free(level);
+    free_tarjan(&t);
+}
+
+void scc_collapse(pta *p)
+{
+    for (uint32_t l = 0; l < p->levels.len; l++) {
+        for (uint32_t i = 0; i < p->levels.data[l].len; i++)
+            p->nodes.data[p->levels.data[l].data[i]].dirty = false;
+        vec_clear(&p->levels.data[l]);
+    }
+    p->step++;
+    tarjan t = run_tarjan(p, false);
+    for (uint32_t i = 0; i < t.ordered;) {
+        uint32_t end = i + 1;
+        while (end < t.ordered && t.group[t.order[end]] == t.group[t.order[i]])
+            end++;
+        if (end - i > 1) merge(p, t.order + i, end - i);
+        i = end;
+    }
+    free_tarjan(&t);
+    number_levels(p);
+    p->lowest = 0;
+    id_list woken = p->woken;
+    p->woken = (id_list){0};
+    for (uint32_t i = 0; i < woken.len; i++)
+        p->nodes.data[woken.data[i]].woken = false;
+    vec_free(&woken);
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        if (p->nodes.data[i].component != i) continue;
+        if (p->nodes.data[i].delta.len) graph_mark_dirty(p, i);
+        if (p->nodes.data[i].fresh.len) graph_mark_woken(p, i);
+    }
+}

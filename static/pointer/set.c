@@ -1,0 +1,197 @@
+/* Sets of keys as sorted arrays: small, and quick to merge. */
+#include "static/pointer/set.h"
+
+#include <stdlib.h>
+
+#include "static/pointer/pointer.h"
+
+void set_free(pta_set *set)
+{
+    free(set->keys);
+    free(set->ranks);
+    *set = (pta_set){0};
+}
+
+static uint32_t lower_bound(const pta_key *keys, uint32_t low, uint32_t high, pta_key key)
+{
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (keys[mid] < key)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+uint32_t set_find(const pta_set *set, pta_key key)
+{
+    uint32_t at = lower_bound(set->keys, 0, set->len, key);
+    return at < set->len && set->keys[at] == key ? at : UINT32_MAX;
+}
+
+bool set_knows(const pta_set *set, pta_key key)
+{
+    uint32_t at = lower_bound(set->keys, 0, set->len, key);
+    if (at < set->len && set->keys[at] == key) return true;
+    /* A class is the only key of its object. */
+    if (at < set->len && key_object(set->keys[at]) == key_object(key)) return offset_covers(key_offset(set->keys[at]), key_offset(key));
+    return at && key_object(set->keys[at - 1]) == key_object(key) && offset_covers(key_offset(set->keys[at - 1]), key_offset(key));
+}
+
+uint32_t set_group(const pta_set *set, uint32_t object)
+{
+    return lower_bound(set->keys, 0, set->len, key_make(object, 0));
+}
+
+static int by_key(const void *a, const void *b)
+{
+    pta_key x = *(const pta_key *)a, y = *(const pta_key *)b;
+    return x < y ? -1 : x > y;
+}
+
+void keys_sort(pta_key *keys, uint32_t *count)
+{
+    uint32_t n = *count;
+    bool sorted = true;
+    for (uint32_t i = 1; i < n && sorted; i++)
+        sorted = keys[i - 1] < keys[i];
+    if (sorted) return;
+    if (n <= 24) {
+        for (uint32_t i = 1; i < n; i++) {
+            pta_key key = keys[i];
+            uint32_t at = i;
+            for (; at && keys[at - 1] > key; at--)
+                keys[at] = keys[at - 1];
+            keys[at] = key;
+        }
+    } else {
+        qsort(keys, n, sizeof *keys, by_key);
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!kept || keys[i] != keys[kept - 1]) keys[kept++] = keys[i];
+    *count = kept;
+}
+
+typedef struct { /* the keys of one object: some exact places, or one class */
+    offset_t exact[PTA_EXACT];
+    uint32_t exacts;
+    offset_t class; /* 0: none */
+} group;
+
+static group group_of(const pta_set *set, uint32_t from, uint32_t to)
+{
+    group g = {0};
+    for (uint32_t i = from; i < to; i++) {
+        offset_t place = key_offset(set->keys[i]);
+        if (offset_is_exact(place))
+            g.exact[g.exacts++] = place;
+        else
+            g.class = place;
+    }
+    return g;
+}
+
+static void group_add(group *g, offset_t place)
+{
+    if (g->class) {
+        if (!offset_covers(g->class, place)) g->class = offset_join(g->class, place);
+        return;
+    }
+    if (offset_is_exact(place)) {
+        for (uint32_t i = 0; i < g->exacts; i++)
+            if (g->exact[i] == place) return;
+        if (g->exacts < PTA_EXACT) {
+            g->exact[g->exacts++] = place;
+            return;
+        }
+    }
+    g->class = place;
+    for (uint32_t i = 0; i < g->exacts; i++)
+        if (!offset_covers(g->class, g->exact[i])) g->class = offset_join(g->class, g->exact[i]);
+    g->exacts = 0;
+}
+
+static void make_room(pta_set *set, uint32_t len)
+{
+    if (len <= set->cap) return;
+    uint32_t cap = set->cap + set->cap / 2 > len ? set->cap + set->cap / 2 : len;
+    set->keys = base_realloc(set->keys, (size_t)cap * sizeof *set->keys);
+    set->ranks = base_realloc(set->ranks, (size_t)cap * sizeof *set->ranks);
+    set->cap = cap;
+}
+
+/* Drops what a class that is about to come covers: the keys of the objects of `classes`. */
+static void drop_groups(pta_set *set, const pta_key *classes, uint32_t count)
+{
+    uint32_t kept = 0, c = 0;
+    for (uint32_t i = 0; i < set->len; i++) {
+        while (c < count && key_object(classes[c]) < key_object(set->keys[i]))
+            c++;
+        if (c < count && key_object(classes[c]) == key_object(set->keys[i])) continue;
+        set->keys[kept] = set->keys[i];
+        set->ranks[kept++] = set->ranks[i];
+    }
+    set->len = kept;
+}
+
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, key_list *added)
+{
+    uint32_t first = added->len, at = 0;
+    key_list dropped = {0};
+    for (uint32_t i = 0; i < count;) {
+        uint32_t object = key_object(keys[i]), end = i + 1;
+        while (end < count && key_object(keys[end]) == object)
+            end++;
+        at = lower_bound(set->keys, at, set->len, key_make(object, 0));
+        uint32_t to = at;
+        while (to < set->len && key_object(set->keys[to]) == object)
+            to++;
+        group old = group_of(set, at, to), new = old;
+        for (; i < end; i++)
+            group_add(&new, key_offset(keys[i]));
+        if (new.class != old.class) {
+            if (to > at) vec_push(&dropped, key_make(object, new.class));
+            vec_push(added, key_make(object, new.class));
+        } else {
+            uint32_t begin = added->len;
+            for (uint32_t e = old.exacts; e < new.exacts; e++)
+                vec_push(added, key_make(object, new.exact[e]));
+            uint32_t fresh = added->len - begin;
+            keys_sort(added->data + begin, &fresh);
+        }
+        at = to;
+    }
+    if (dropped.len) drop_groups(set, dropped.data, dropped.len);
+    vec_free(&dropped);
+    uint32_t fresh = added->len - first;
+    if (!fresh) return;
+    make_room(set, set->len + fresh);
+    uint32_t from = set->len, to = set->len + fresh;
+    for (uint32_t a = fresh; a;) { /* merge from the end */
+        if (from && set->keys[from - 1] > added->data[first + a - 1]) {
+            from--, to--;
+            set->keys[to] = set->keys[from];
+            set->ranks[to] = set->ranks[from];
+        } else {
+            a--, to--;
+            set->keys[to] = added->data[first + a];
+            set->ranks[to] = rank;
+        }
+    }
+    set->len += fresh;
+}
+
+void set_remove(pta_set *set, const pta_key *keys, uint32_t count)
+{
+    uint32_t kept = 0, k = 0;
+    for (uint32_t i = 0; i < set->len; i++) {
+        while (k < count && keys[k] < set->keys[i])
+            k++;
+        if (k < count && keys[k] == set->keys[i]) continue;
+        set->keys[kept] = set->keys[i];
+        set->ranks[kept++] = set->ranks[i];
+    }
+    set->len = kept;
+}

@@ -1,0 +1,32 @@
+/* A points-to set: sorted keys, and for each the step in which it became known. A fact is always younger than what it was
+ * derived from, which is what makes deletion well-founded (delete.c). */
+#ifndef RACE_POINTER_SET_H
+#define RACE_POINTER_SET_H
+
+#include "static/base/base.h"
+#include "static/pointer/offset.h"
+
+typedef struct {
+    pta_key *keys;
+    uint32_t *ranks;
+    uint32_t len, cap;
+} pta_set;
+
+typedef VEC(pta_key) key_list;
+
+void set_free(pta_set *set);
+/* Index of a key, or UINT32_MAX. */
+uint32_t set_find(const pta_set *set, pta_key key);
+/* Whether adding a key would change nothing. */
+bool set_knows(const pta_set *set, pta_key key);
+/* Index of the first key of an object, or where it would be. */
+uint32_t set_group(const pta_set *set, uint32_t object);
+/* Adds keys (sorted, may repeat), closed as pointer.h says: a class replaces all keys of its object. What was really added
+ * is appended to `added`, sorted. */
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, key_list *added);
+/* Removes keys (sorted) that are there. */
+void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
+
+void keys_sort(pta_key *keys, uint32_t *count); /* and drop repeated ones */
+
+#endif

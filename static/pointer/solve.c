@@ -1,0 +1,236 @@
+/* Insertion: difference propagation in steps, in the spirit of wave propagation. A step takes all components of the lowest
+ * level that have news, sends them along their edges, and lets each receiver add what it did not know; senders and then
+ * receivers are independent of each other, so both halves run in parallel, and the result does not depend on the number of
+ * threads (change idempotency: dissertation, section 3.2.2). When no news is left, statements that go through pointers see the
+ * new keys and add edges, which are the next news. */
+#include <omp.h>
+
+#include "static/pointer/graph.h"
+
+enum { INBOX = 1024 }; /* keys that wait unsorted */
+
+typedef struct solve_lane { /* one thread's outgoing mail */
+    key_list *inbox;        /* per node */
+    uint32_t capacity;
+    id_list touched;
+    key_list scratch, added;
+} solve_lane;
+
+static void prepare_lanes(pta *p)
+{
+    if (!p->lanes) {
+        p->lane_count = p->options.jobs > 0 ? p->options.jobs : omp_get_max_threads();
+        p->lanes = base_alloc_zero((size_t)p->lane_count, sizeof *p->lanes);
+    }
+    for (int t = 0; t < p->lane_count; t++) {
+        solve_lane *lane = &p->lanes[t];
+        if (lane->capacity >= p->nodes.len) continue;
+        uint32_t capacity = p->nodes.len + p->nodes.len / 2;
+        lane->inbox = base_realloc(lane->inbox, (size_t)capacity * sizeof *lane->inbox);
+        memset(lane->inbox + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->inbox);
+        lane->capacity = capacity;
+    }
+}
+
+void solve_close(pta *p)
+{
+    for (int t = 0; t < p->lane_count; t++) {
+        for (uint32_t i = 0; i < p->lanes[t].capacity; i++)
+            vec_free(&p->lanes[t].inbox[i]);
+        free(p->lanes[t].inbox);
+        vec_free(&p->lanes[t].touched);
+        vec_free(&p->lanes[t].scratch);
+        vec_free(&p->lanes[t].added);
+    }
+    free(p->lanes);
+}
+
+/* What the receiver does not know yet goes into its inbox; a long inbox is made short again. */
+static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t count, uint32_t label, uint32_t to)
+{
+    const pta_set *known = &p->nodes.data[to].set;
+    const graph_label *l = &p->labels.data[label];
+    key_list *inbox = &lane->inbox[to];
+    uint32_t before = inbox->len;
+    for (uint32_t i = 0; i < count; i++) {
+        pta_key key = label ? graph_transfer(p, keys[i], l) : keys[i];
+        if (key && !set_knows(known, key)) vec_push(inbox, key);
+    }
+    if (!before && inbox->len) vec_push(&lane->touched, to);
+    if (inbox->len > INBOX && inbox->len > 2 * inbox->cap / 3) {
+        uint32_t n = inbox->len;
+        keys_sort(inbox->data, &n);
+        inbox->len = n;
+    }
+}
+
+static void send_news(const pta *p, solve_lane *lane, uint32_t component)
+{
+    const graph_node *c = &p->nodes.data[component];
+    uint32_t member = component;
+    do {
+        const graph_node *m = &p->nodes.data[member];
+        for (uint32_t i = 0; i < m->out.len; i++) {
+            const graph_edge *e = &p->edges.data[m->out.data[i]];
+            uint32_t to = graph_component(p, e->to);
+            if (to != component || e->label) send(p, lane, c->delta.data, c->delta.len, e->label, to);
+        }
+        member = m->next;
+    } while (member != component);
+}
+
+/* A receiver adds what it did not know. */
+static void receive(pta *p, solve_lane *lane, uint32_t component, uint32_t rank)
+{
+    graph_node *c = &p->nodes.data[component];
+    vec_clear(&lane->scratch);
+    for (int t = 0; t < p->lane_count; t++) {
+        key_list *inbox = &p->lanes[t].inbox[component];
+        vec_reserve(&lane->scratch, lane->scratch.len + inbox->len);
+        memcpy(lane->scratch.data + lane->scratch.len, inbox->data, inbox->len * sizeof *inbox->data);
+        lane->scratch.len += inbox->len;
+        if (inbox->cap > 4096)
+            vec_free(inbox);
+        else
+            vec_clear(inbox);
+    }
+    uint32_t count = lane->scratch.len;
+    keys_sort(lane->scratch.data, &count);
+    vec_clear(&lane->added);
+    set_add(&c->set, lane->scratch.data, count, rank, &lane->added);
+    for (uint32_t i = 0; i < lane->added.len; i++) {
+        vec_push(&c->delta, lane->added.data[i]);
+        if (c->used) vec_push(&c->fresh, lane->added.data[i]);
+    }
+}
+
+enum { PARALLEL = 64 }; /* components in one step that are worth a second thread */
+
+static void finish_step(pta *p)
+{
+    id_list all = {0};
+    for (int t = 0; t < p->lane_count; t++) {
+        for (uint32_t i = 0; i < p->lanes[t].touched.len; i++) {
+            uint32_t component = p->lanes[t].touched.data[i];
+            if (p->nodes.data[component].touched) continue;
+            p->nodes.data[component].touched = true;
+            vec_push(&all, component);
+        }
+        vec_clear(&p->lanes[t].touched);
+    }
+    p->step++;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
+    for (uint32_t i = 0; i < all.len; i++)
+        receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->step);
+    for (uint32_t i = 0; i < all.len; i++) {
+        graph_node *c = &p->nodes.data[all.data[i]];
+        c->touched = false;
+        if (c->delta.len) graph_mark_dirty(p, all.data[i]);
+        if (c->fresh.len) graph_mark_woken(p, all.data[i]);
+    }
+    vec_free(&all);
+}
+
+/* One step of the lowest level with news. False: there is none. */
+static bool step_level(pta *p)
+{
+    while (p->lowest < p->levels.len && !p->levels.data[p->lowest].len)
+        p->lowest++;
+    if (p->lowest >= p->levels.len) return false;
+    id_list senders = p->levels.data[p->lowest];
+    p->levels.data[p->lowest] = (id_list){0};
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
+    for (uint32_t i = 0; i < senders.len; i++)
+        send_news(p, &p->lanes[omp_get_thread_num()], senders.data[i]);
+    for (uint32_t i = 0; i < senders.len; i++) {
+        graph_node *c = &p->nodes.data[senders.data[i]];
+        c->dirty = false;
+        if (c->delta.cap > 4096)
+            vec_free(&c->delta);
+        else
+            vec_clear(&c->delta);
+    }
+    vec_free(&senders);
+    finish_step(p);
+    return true;
+}
+
+/* The whole sets of the sources of new edges. */
+static void send_new_edges(pta *p)
+{
+    prepare_lanes(p);
+    solve_lane *lane = &p->lanes[0];
+    for (uint32_t i = 0; i < p->new_edges.len; i++) {
+        const graph_edge *e = &p->edges.data[p->new_edges.data[i]];
+        if (e->to == NO_NODE) continue;
+        uint32_t to = graph_component(p, e->to);
+        if (e->from == NO_NODE) {
+            send(p, lane, &e->key, 1, 0, to);
+            continue;
+        }
+        uint32_t from = graph_component(p, e->from);
+        if (from == to && !e->label) continue;
+        const pta_set *set = &p->nodes.data[from].set;
+        send(p, lane, set->keys, set->len, e->label, to);
+    }
+    vec_clear(&p->new_edges);
+    finish_step(p);
+}
+
+static void apply_fresh(pta *p)
+{
+    id_list woken = p->woken;
+    p->woken = (id_list){0};
+    for (uint32_t i = 0; i < woken.len; i++) {
+        uint32_t component = woken.data[i];
+        key_list fresh = p->nodes.data[component].fresh;
+        p->nodes.data[component].fresh = (key_list){0};
+        p->nodes.data[component].woken = false;
+        uint32_t member = component;
+        do {
+            for (uint32_t u = 0; u < p->nodes.data[member].uses.len; u++)
+                for (uint32_t k = 0; k < fresh.len; k++)
+                    graph_apply_key(p, p->nodes.data[member].uses.data[u], fresh.data[k]);
+            member = p->nodes.data[member].next;
+        } while (member != component);
+        vec_free(&fresh);
+    }
+    vec_free(&woken);
+    for (uint32_t i = 0; i < p->pending.len; i++) {
+        use_key pending = p->pending.data[i];
+        graph_apply_key(p, pending.use, pending.key);
+    }
+    vec_clear(&p->pending);
+}
+
+static void bear(pta *p)
+{
+    while (p->born.len) {
+        uint32_t instance = p->born.data[--p->born.len];
+        const graph_instance *i = &p->instances.data[instance];
+        uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+        for (uint32_t s = 0; s < count; s++)
+            graph_add_use(p, first + s);
+    }
+}
+
+static int interrupted(const pta *p, race_error *error)
+{
+    if (p->options.stop && *p->options.stop) return base_fail(error, "interrupted");
+    return 0;
+}
+
+int solve_run(pta *p, race_error *error)
+{
+    for (;;) {
+        bear(p);
+        if (p->new_edges.len > 1000) {
+            scc_collapse(p);
+        }
+        if (p->new_edges.len) send_new_edges(p);
+        while (step_level(p))
+            if (interrupted(p, error)) return -1;
+        if (!p->woken.len && !p->pending.len) return 0;
+        apply_fresh(p);
+    }
+}
