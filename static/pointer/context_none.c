@@ -15,6 +15,12 @@ static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
     return 1;
 }
 
+static uint32_t thread(const pta *p, uint32_t base)
+{
+    (void)p, (void)base;
+    return 0;
+}
+
 static uint64_t hash(const pta *p, uint32_t base)
 {
     (void)p;
@@ -32,4 +38,4 @@ static void close_rules(pta *p)
     (void)p;
 }
 
-const context_rules context_none = {enter, twins, hash, describe, close_rules};
+const context_rules context_none = {enter, twins, thread, hash, describe, close_rules};

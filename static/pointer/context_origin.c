@@ -70,10 +70,19 @@ static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, uns
 static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
 {
     if (p->program->calls.data[call].spawn != PTA_SPAWN_THREAD) return 1;
+    if (p->program->calls.data[call].in_loop) return 2;
     const graph_context *from = &p->contexts.data[p->instances.data[caller].context];
     for (uint32_t i = 0; i < from->count; i++)
         if (p->program->calls.data[from->calls[i]].in_loop) return 2;
     return 1;
+}
+
+/* Which thread runs an event handler is not known; they all count as the first. */
+static uint32_t thread(const pta *p, uint32_t base)
+{
+    const origin_state *s = p->rules_state;
+    if (!base) return 0;
+    return p->program->calls.data[s->origins.data[base].call].spawn == PTA_SPAWN_THREAD ? base : 0;
 }
 
 static uint64_t hash(const pta *p, uint32_t base)
@@ -109,4 +118,4 @@ static void close_rules(pta *p)
     free(s);
 }
 
-const context_rules context_origin = {enter, twins, hash, describe, close_rules};
+const context_rules context_origin = {enter, twins, thread, hash, describe, close_rules};

@@ -9,6 +9,7 @@
 #include <Zydis/Zydis.h>
 
 #include "static/pointer/kinds.h"
+#include "static/pointer/linear.h"
 
 typedef enum {
     FORM_NONE,    /* not a pointer */
@@ -19,6 +20,7 @@ typedef enum {
     FORM_TLS,     /* thread pointer + value */
     FORM_TPOFF,   /* the number `value`, to be added to the thread pointer */
     FORM_SITE,    /* the address of site `value`; only as a key */
+    FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;
 
@@ -204,8 +206,6 @@ static void emit_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_
     emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {dst, 0}, .src = src, .stride = stride});
 }
 
-/* --- multiples: what divides a value --------------------------------------------------------------------------------- */
-
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
     while (b) {
@@ -221,49 +221,13 @@ static uint64_t magnitude(int64_t v)
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-enum { MULTIPLE_DEPTH = 12 };
-
-/* A number that divides v whenever v has not wrapped: 0 for the constant 0. `path`: phis that are being looked at, which
- * are multiples of the answer by induction. */
-static uint64_t multiple(const generator *g, ir_value v, ir_value *path, unsigned depth)
-{
-    if (!v) return 0;
-    if (depth >= MULTIPLE_DEPTH) return 1;
-    const ir_insn *insn = &g->ir->insns[v];
-#define OF(x) multiple(g, (x), path, depth + 1)
-    switch (insn->op) {
-    case IR_CONST: return magnitude(insn->imm);
-    case IR_COPY:
-    case IR_SEXT: return OF(insn->a);
-    case IR_LEA: return gcd(gcd(OF(insn->a), OF(insn->b) * insn->scale), magnitude(insn->imm));
-    case IR_SUB: return gcd(OF(insn->a), insn->b ? OF(insn->b) : magnitude(insn->imm));
-    case IR_NEG: return OF(insn->a);
-    case IR_MUL: return OF(insn->a) * (insn->b ? OF(insn->b) : magnitude(insn->imm));
-    case IR_SHL: return insn->b ? 1 : insn->imm < 32 ? OF(insn->a) << insn->imm : 1;
-    case IR_AND: return insn->b || insn->imm >= 0 ? 1 : magnitude(insn->imm & -insn->imm);
-    case IR_SELECT: return gcd(OF(insn->a), OF(insn->b));
-    case IR_PHI: {
-        for (unsigned i = 0; i < depth; i++)
-            if (path[i] == v) return 0;
-        path[depth] = v;
-        uint64_t all = 0;
-        for (uint32_t i = 0; i < insn->b && all != 1; i++)
-            all = gcd(all, OF(g->ir->args[insn->a + i]));
-        path[depth] = 0;
-        return all;
-    }
-    default: return 1;
-    }
-#undef OF
-}
-
 /* The stride of adding v * scale; PTA_SAME when that is nothing. */
-static uint32_t stride_of(const generator *g, ir_value v, unsigned scale)
+static uint32_t stride_of(const generator *g, ir_value v, int64_t scale)
 {
-    ir_value path[MULTIPLE_DEPTH + 1] = {0};
-    uint64_t m = multiple(g, v, path, 0) * scale;
+    bool back;
+    uint64_t m = linear_stride(g->ir, v, scale, &back);
     if (!m) return PTA_SAME;
-    return m < 1u << 19 ? (uint32_t)m : PTA_ANY; /* see offset.h */
+    return (m < PTA_BACK ? (uint32_t)m : PTA_ANY) | (back ? PTA_BACK : 0);
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------------- */
@@ -323,7 +287,10 @@ static form entry_form(generator *g, const ir_insn *insn)
 
 static uint32_t both_strides(uint32_t a, uint32_t b)
 {
-    return a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)gcd(a, b);
+    uint32_t back = (a | b) & PTA_BACK;
+    a &= ~PTA_BACK;
+    b &= ~PTA_BACK;
+    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)gcd(a, b)) | back;
 }
 
 /* A pointer is added to a number: the other operand is none, whatever it looks like. */
@@ -668,6 +635,24 @@ static bool tls_call(generator *g, const ir_insn *call, form *f)
     return true;
 }
 
+enum { STACK_ARGUMENTS = 8 + 8 * 64 }; /* return address and words that a callee may walk through */
+
+/* The stack pointer that a callee is entered with: the outgoing arguments, not the whole frame. */
+static pta_operand callee_stack(generator *g, form sp)
+{
+    bool fresh;
+    if (sp.kind != FORM_FRAME || sp.value >= 8) return operand(g, add_const(sp, -8));
+    int64_t at = sp.value - 8;
+    uint32_t var = known_var(g, FORM_STACK, at, &fresh);
+    if (fresh) {
+        emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
+        vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->frame_site,
+                                            .start = (uint64_t)at, .base = at, .size = STACK_ARGUMENTS, .align = 8,
+                                            .name = "arguments"});
+    }
+    return (pta_operand){var, 0};
+}
+
 static bool copies_block(const generator *g, uint32_t func)
 {
     static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
@@ -697,11 +682,8 @@ static void call_stmt(generator *g, ir_value v)
     for (unsigned i = 0; i < PTA_PARAMS; i++) {
         ir_value arg = args[arg_of[i]];
         form f = arg ? g->forms[arg] : (form){0};
-        if (i == PTA_RSP) {
-            if (!takes_stack) f.kind = FORM_NONE;
-            else if (!tail) f = add_const(f, -8); /* below it lies the return address */
-        }
-        call.args[i] = operand(g, f);
+        if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
+        call.args[i] = i == PTA_RSP && !tail ? callee_stack(g, f) : operand(g, f);
     }
     form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
     for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */
@@ -752,6 +734,42 @@ static void return_stmts(generator *g, const ir_insn *insn)
     }
 }
 
+/* --- parts of the frame that no variable names ------------------------------------------------------------------------------ */
+
+enum { SAVE_AREA = 6 * 8 + 8 * 16 }; /* registers that a variadic function saves: System V ABI, figure 3.33 */
+
+/* The place of the register save area: r8 and r9 are stored beside each other, as they came. 0: there is none. */
+static int64_t save_area(const generator *g)
+{
+    static const uint16_t registers[] = {IR_RCX, IR_R8, IR_R9};
+    int64_t at[3] = {0};
+    for (ir_value v = 1; v < g->ir->insn_count; v++) {
+        const ir_insn *store = &g->ir->insns[v];
+        if (store->op != IR_STORE || !store->b) continue;
+        const ir_insn *access = &g->ir->insns[store->a], *value = &g->ir->insns[ir_origin(g->ir, store->b)];
+        int32_t offset;
+        uint8_t base;
+        if (value->op != IR_ENTRY || access->b || !access->a || !ir_frame_offset(g->ir, access->a, &offset, &base) || base) continue;
+        for (unsigned i = 0; i < 3; i++)
+            if (value->var == registers[i]) at[i] = offset + access->imm + store->imm;
+    }
+    bool together = at[0] && at[1] == at[0] + 8 && at[2] == at[1] + 8;
+    return together && at[2] - 40 + SAVE_AREA <= 0 ? at[2] - 40 : 0;
+}
+
+static void name_save_area(generator *g)
+{
+    int64_t at = save_area(g);
+    if (!at) return;
+    for (uint32_t i = 0; i < g->frame.homes.len; i++)
+        if (g->frame.homes.data[i].start < at + SAVE_AREA && at < g->frame.homes.data[i].end) return;
+    address_add(&g->frame, at, at + SAVE_AREA, g->out->sites.len, true);
+    address_seal(&g->frame);
+    vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->frame_site,
+                                        .start = (uint64_t)at, .base = at, .size = SAVE_AREA, .align = 8,
+                                        .name = "saved registers"});
+}
+
 /* --- the function ------------------------------------------------------------------------------------------------------- */
 
 /* A number that is loaded: only the offset of a thread-local variable is of interest. */
@@ -786,7 +804,7 @@ static form value_form(generator *g, ir_value v)
         if (insn->width != 8 || g->forms[insn->a].kind == FORM_NONE) return (form){0};
         if (!insn->b) return add_const(g->forms[insn->a], -insn->imm);
         {
-            uint32_t stride = stride_of(g, insn->b, 1), var = new_var(g);
+            uint32_t stride = stride_of(g, insn->b, -1), var = new_var(g);
             emit_copy(g, var, g->forms[insn->a], 0, stride);
             return var_form(var);
         }
@@ -827,7 +845,7 @@ static form value_form(generator *g, ir_value v)
 static bool may_point(const generator *g, const uint8_t *points, ir_value v)
 {
     const ir_insn *insn = &g->ir->insns[v];
-    if (insn->width < 8 && insn->op != IR_CONST) return false;
+    if (insn->width < 8 && insn->op != IR_CONST && insn->op != IR_ADDRESS) return false;
     switch (insn->op) {
     case IR_ENTRY:
     case IR_ADDRESS:
@@ -930,6 +948,7 @@ void generate_function(const pta_program *program, const generate_module *module
     vec_push(&out->sites, (pta_site){.kind = PTA_FRAME, .func = func, .align = 8});
     g.aligned_site = out->sites.len;
     vec_push(&out->sites, (pta_site){.kind = PTA_FRAME, .func = func, .align = 16});
+    name_save_area(&g);
 
     g.kinds = kinds_infer(g.img, ir);
     mark_phis(&g);

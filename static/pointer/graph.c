@@ -1,7 +1,7 @@
 /* Nodes, words, edges and instances, and what each statement means as edges. */
 #include "static/pointer/graph.h"
 
-enum { SLACK = 4096 }; /* bytes that a pointer may stray from an object of known size and come back */
+enum { SLACK = 4096 }; /* bytes that a pointer may lie before an object and come back */
 
 /* --- labels, objects, keys ------------------------------------------------------------------------------------------------ */
 
@@ -19,13 +19,16 @@ uint32_t graph_label_of(pta *p, int32_t delta, uint32_t stride)
 
 static bool is_per_instance(const pta_site *site)
 {
-    return site->kind == PTA_FRAME || site->kind == PTA_HEAP || site->kind == PTA_TLS;
+    return site->kind == PTA_FRAME || site->kind == PTA_HEAP;
 }
 
 uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
 {
     const pta_site *s = &p->program->sites.data[site];
-    if (!is_per_instance(s)) context = 0;
+    if (s->kind == PTA_TLS)
+        context = context_intern(p, (graph_context){.base = p->rules->thread(p, p->contexts.data[context].base)});
+    else if (!is_per_instance(s))
+        context = 0;
     uint64_t key = (uint64_t)site << 32 | context;
     uint32_t known = map_get(&p->object_map, key);
     if (known != MAP_NONE) return known;
@@ -44,11 +47,18 @@ pta_key graph_normal(const pta *p, uint32_t object, offset_t place)
     const pta_site *site = &p->program->sites.data[o->site];
     if (o->any) return key_make(object, offset_class(1, 0));
     if (site->kind == PTA_FUNCTION) return place == offset_exact(0) ? key_make(object, place) : NO_KEY;
-    if (offset_is_exact(place) && site->size && site->memory == o->site) {
+    if (offset_is_exact(place) && site->size && !site->open) {
         int64_t at = offset_value(place);
-        if (at < -SLACK || at > (int64_t)site->size + SLACK) return NO_KEY;
+        if (at < -SLACK || at > (int64_t)site->size) return NO_KEY;
     }
     return key_make(object, place);
+}
+
+static bool is_behind(const pta *p, pta_key key)
+{
+    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
+    offset_t place = key_offset(key);
+    return site->size && !site->open && offset_is_exact(place) && offset_value(place) >= (int64_t)site->size;
 }
 
 pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
@@ -59,8 +69,11 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
         const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
         place = offset_align(offset_add(place, label->delta), label->stride - PTA_ALIGN, site->align);
     } else {
+        /* An index leads upwards from a place in the object: from behind its end only code that goes back comes in again. */
+        uint32_t stride = label->stride & ~(uint32_t)PTA_BACK;
+        if (stride != PTA_SAME && !(label->stride & PTA_BACK) && is_behind(p, key)) return NO_KEY;
         place = offset_add(place, label->delta);
-        if (label->stride != PTA_SAME) place = offset_spread(place, label->stride);
+        if (stride != PTA_SAME) place = offset_spread(place, stride);
     }
     return graph_normal(p, object, place);
 }
@@ -336,7 +349,8 @@ void graph_apply_key(pta *p, uint32_t use, pta_key key)
     const graph_cell *cell;
     if (p->objects.data[key_object(at)].site == p->program->external) { /* known by one key, whatever it leads to */
         if (stmt.kind == PTA_LOAD) graph_add_edge(p, NO_NODE, var_node(p, instance, stmt.dst.var), 0, use, key);
-        if (stmt.kind == PTA_CALL) graph_call(p, use, p->program->unknown, key);
+        const pta_func *caller = &p->program->funcs.data[p->instances.data[instance].func];
+        if (stmt.kind == PTA_CALL && caller->lift) graph_call(p, use, p->program->unknown, key); /* outside calls outside */
         if (stmt.kind != PTA_STORE) return;
         at = key_make(graph_object_of(p, p->program->escaped, 0), offset_exact(0));
     }

@@ -184,6 +184,8 @@ struct context_rules {
     uint32_t (*enter)(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
     /* How many instances a call creates: 2 for an origin created in a loop. */
     unsigned (*twins)(const pta *p, uint32_t caller, uint32_t call);
+    /* The base that stands for the thread that runs code of a base. */
+    uint32_t (*thread)(const pta *p, uint32_t base);
     uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, not by its number */
     void (*describe)(const pta *p, uint32_t base, char *to, size_t size);
     void (*close)(pta *p);

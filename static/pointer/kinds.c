@@ -13,6 +13,7 @@ typedef struct {
     const ir_func *ir;
     uint32_t *parent;
     uint8_t *kind; /* of a class */
+    bool *used;    /* by more than calls that find it in a register; phis of such leavings join what has nothing in common */
     bool changed;
 } inference;
 
@@ -84,6 +85,36 @@ static void join(inference *n, ir_value a, ir_value b)
     same(n, a, b);
 }
 
+static void use(inference *n, ir_value v)
+{
+    if (!v || n->used[v]) return;
+    n->used[v] = n->changed = true;
+}
+
+static void find_uses(inference *n)
+{
+    const ir_func *ir = n->ir;
+    for (bool first = true; first || n->changed; first = false) {
+        n->changed = false;
+        for (ir_value v = ir->insn_count; v-- > 1;) {
+            const ir_insn *insn = &ir->insns[v];
+            bool passes = insn->op == IR_PHI || insn->op == IR_COPY || insn->op == IR_RESULT || insn->op == IR_CLOBBER;
+            if (insn->op == IR_CALL || insn->op == IR_TAIL) {
+                use(n, ir->args[insn->a + IR_CALL_TARGET]);
+            } else if (insn->op == IR_RET || (passes && !n->used[v])) {
+                continue;
+            } else if (insn->op == IR_PHI || insn->op == IR_OPAQUE || insn->op == IR_SYSCALL) {
+                for (uint32_t i = 0; i < insn->b; i++)
+                    use(n, ir->args[insn->a + i]);
+            } else {
+                use(n, insn->a);
+                use(n, insn->b);
+                use(n, insn->c);
+            }
+        }
+    }
+}
+
 /* What holds from the start, and what is of one kind. */
 static void look(inference *n, ir_value v)
 {
@@ -150,7 +181,7 @@ static void look(inference *n, ir_value v)
         join(n, v, insn->b);
         break;
     case IR_PHI:
-        for (uint32_t i = 0; is_general(insn->var) && i < insn->b; i++)
+        for (uint32_t i = 0; n->used[v] && is_general(insn->var) && i < insn->b; i++)
             if (args[i]) join(n, v, args[i]);
         break;
     case IR_CMP:
@@ -225,6 +256,8 @@ uint8_t *kinds_infer(const image *img, const ir_func *ir)
     n.kind = base_alloc_zero(ir->insn_count, 1);
     for (uint32_t v = 0; v < ir->insn_count; v++)
         n.parent[v] = v;
+    n.used = base_alloc_zero(ir->insn_count, sizeof *n.used);
+    find_uses(&n);
     for (ir_value v = 1; v < ir->insn_count; v++)
         look(&n, v);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -238,5 +271,6 @@ uint8_t *kinds_infer(const image *img, const ir_func *ir)
         kinds[v] = n.kind[class_of(&n, v)];
     free(n.parent);
     free(n.kind);
+    free(n.used);
     return kinds;
 }

@@ -3,6 +3,7 @@
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
+ *   linear.c     strides of indices
  *   address.c    which object an address of a module belongs to
  *   model.c      library functions, as a table in a small language; model_table.c: the table
  *   offset.h     places inside an object: exact bytes and strided classes, as one 32-bit word
@@ -55,6 +56,7 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
     PTA_ALIGN = 1 << 30 /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
 

@@ -1,0 +1,148 @@
+/* An index is often multiplied by shifts, sums and differences of itself: `8 * i - i` is a multiple of 7. A value is followed
+ * back to a sum of few other values with factors, and what divides each factor divides the value. */
+#include "static/pointer/linear.h"
+
+enum { TERMS = 4, DEPTH = 12, MAX_STRIDE = 1 << 19 };
+
+typedef struct {
+    ir_value value[TERMS];
+    int64_t factor[TERMS];
+    unsigned count;
+    int64_t constant;
+    bool full; /* more terms than there is room for */
+} sum;
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t t = a % b;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+static uint64_t magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+static void add_value(sum *s, ir_value v, int64_t factor)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->value[i] == v) {
+            s->factor[i] += factor;
+            return;
+        }
+    if (s->count == TERMS) {
+        s->full = true;
+        return;
+    }
+    s->value[s->count] = v;
+    s->factor[s->count++] = factor;
+}
+
+/* Factors stay small; anything else says nothing anyway. */
+static bool is_small(int64_t v)
+{
+    return v > -(1ll << 30) && v < 1ll << 30;
+}
+
+static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth, sum *s)
+{
+    if (!v || !factor) return;
+    const ir_insn *insn = &ir->insns[v];
+    if (depth >= DEPTH || !is_small(factor)) {
+        add_value(s, v, factor);
+        return;
+    }
+    switch (insn->op) {
+    case IR_CONST:
+        if (is_small(insn->imm)) s->constant += insn->imm * factor;
+        break;
+    case IR_COPY:
+    case IR_SEXT:
+        if (insn->width >= 4)
+            expand(ir, insn->a, factor, depth + 1, s);
+        else
+            add_value(s, v, factor);
+        break;
+    case IR_LEA:
+        expand(ir, insn->a, factor, depth + 1, s);
+        if (insn->b) expand(ir, insn->b, factor * insn->scale, depth + 1, s);
+        if (is_small(insn->imm)) s->constant += insn->imm * factor;
+        break;
+    case IR_SUB:
+        expand(ir, insn->a, factor, depth + 1, s);
+        if (insn->b)
+            expand(ir, insn->b, -factor, depth + 1, s);
+        else if (is_small(insn->imm))
+            s->constant -= insn->imm * factor;
+        break;
+    case IR_NEG: expand(ir, insn->a, -factor, depth + 1, s); break;
+    case IR_SHL:
+        if (!insn->b && insn->imm >= 0 && insn->imm < 24)
+            expand(ir, insn->a, factor * (1ll << insn->imm), depth + 1, s);
+        else
+            add_value(s, v, factor);
+        break;
+    case IR_MUL:
+        if (!insn->b && is_small(insn->imm))
+            expand(ir, insn->a, factor * insn->imm, depth + 1, s);
+        else if (insn->b && ir->insns[insn->b].op == IR_CONST && is_small(ir->insns[insn->b].imm))
+            expand(ir, insn->a, factor * ir->insns[insn->b].imm, depth + 1, s);
+        else
+            add_value(s, v, factor);
+        break;
+    default: add_value(s, v, factor); break;
+    }
+}
+
+typedef struct {
+    const ir_func *ir;
+    ir_value path[DEPTH]; /* phis that are being looked at: multiples of the answer by induction */
+    unsigned depth;
+    bool back;
+} walk;
+
+static uint64_t divisor(walk *w, ir_value v, int64_t factor);
+
+static uint64_t divisor_of_value(walk *w, ir_value v)
+{
+    const ir_insn *insn = &w->ir->insns[v];
+    if (insn->op == IR_AND && !insn->b && insn->imm < 0) return magnitude(insn->imm & -insn->imm);
+    if (insn->op == IR_SELECT) return gcd(divisor(w, insn->a, 1), divisor(w, insn->b, 1));
+    if (insn->op != IR_PHI) return 1;
+    for (unsigned i = 0; i < w->depth; i++)
+        if (w->path[i] == v) return 0;
+    if (w->depth == DEPTH) return 1;
+    w->path[w->depth++] = v;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < insn->b && all != 1; i++)
+        all = gcd(all, divisor(w, w->ir->args[insn->a + i], 1));
+    w->depth--;
+    return all;
+}
+
+static uint64_t divisor(walk *w, ir_value v, int64_t factor)
+{
+    sum s = {0};
+    expand(w->ir, v, factor, 0, &s);
+    if (s.full) return 1;
+    uint64_t all = magnitude(s.constant);
+    if (s.constant < 0) w->back = true;
+    for (unsigned i = 0; i < s.count && all != 1; i++) {
+        if (!s.factor[i]) continue;
+        if (s.factor[i] < 0) w->back = true;
+        all = gcd(all, divisor_of_value(w, s.value[i]) * magnitude(s.factor[i]));
+    }
+    return all;
+}
+
+uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, bool *back)
+{
+    walk w = {.ir = ir};
+    uint64_t all = v ? divisor(&w, v, scale) : 0;
+    *back = w.back;
+    return all < MAX_STRIDE ? all : 1;
+}

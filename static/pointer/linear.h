@@ -1,0 +1,11 @@
+/* Values as sums of multiples of other values, to know the strides of arrays. */
+#ifndef RACE_POINTER_LINEAR_H
+#define RACE_POINTER_LINEAR_H
+
+#include "static/lift/lift.h"
+
+/* A number that divides v * scale whenever v has not wrapped, below 2^19; 0 when v is 0. `*back`: it may be negative by the
+ * way it is computed (a difference, a loop that counts up to zero). */
+uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, bool *back);
+
+#endif
