@@ -58,6 +58,18 @@ uint32_t address_places(const address_space *space, int64_t at, address_place pl
     return n;
 }
 
+uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[4])
+{
+    uint32_t n = address_places(space, at, places);
+    const address_home *before = address_find(space, at - stride), *behind = address_find(space, at + stride);
+    const address_home *here = address_find(space, at);
+    if (before && before->named && before != here && before->end > at - stride && before->end < at)
+        places[n++] = (address_place){before->site, (int32_t)(at - stride - before->start)};
+    if (behind && behind->named && behind != here && behind->start > at)
+        places[n++] = (address_place){behind->site, (int32_t)(at + stride - behind->start)};
+    return n;
+}
+
 static uint8_t alignment(uint64_t at)
 {
     return at % 16 == 0 ? 16 : at % 8 == 0 ? 8 : at % 4 == 0 ? 4 : at % 2 == 0 ? 2 : 1;

@@ -27,6 +27,10 @@ const address_home *address_find(const address_space *space, int64_t at);
  * walks down from the end of an array). Returns their number, at most 2. */
 uint32_t address_places(const address_space *space, int64_t at, address_place places[2]);
 
+/* The same for a constant that an index of multiples of `stride` bytes is added to: a compiler may have moved it out of its
+ * object by a part of an element, at either end. At most 4; each is a place whose multiples of the stride are meant. */
+uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[4]);
+
 /* The static data of a module and its TLS block as sites. `referenced`: sorted addresses that the code or the data of the
  * module names; they divide what no symbol names. */
 void address_static(pta_program *program, uint32_t module, const uint64_t *referenced, uint32_t count, address_space *out);

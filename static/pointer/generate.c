@@ -20,6 +20,7 @@ typedef enum {
     FORM_TLS,     /* thread pointer + value */
     FORM_TPOFF,   /* the number `value`, to be added to the thread pointer */
     FORM_SITE,    /* the address of site `value`; only as a key */
+    FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
     FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;
@@ -174,6 +175,20 @@ static pta_operand direct(generator *g, form f)
     return (pta_operand){var, 0};
 }
 
+/* The same for a constant to which an index is added. */
+static pta_operand indexed(generator *g, form f, uint32_t stride)
+{
+    uint32_t step = stride & ~(uint32_t)PTA_BACK;
+    if (f.kind != FORM_CONST || step <= 1 || step >= 4096 || image_is_code(g->img, (uint64_t)f.value)) return operand(g, f);
+    bool fresh;
+    address_place places[4];
+    uint32_t var = known_var(g, FORM_INDEXED, f.value * 4096 + step, &fresh);
+    uint32_t n = fresh ? address_indexed(g->module->statics, f.value, step, places) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        emit_address(g, var, places[i].site, places[i].offset);
+    return (pta_operand){var, 0};
+}
+
 static form var_form(uint32_t var)
 {
     return (form){FORM_VAR, var, 0};
@@ -199,7 +214,7 @@ static form add_const(form f, int64_t k)
 /* dst may be what `f` is, changed as `stride` says after adding delta. */
 static void emit_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride)
 {
-    pta_operand src = operand(g, f);
+    pta_operand src = stride == PTA_SAME || stride >= PTA_ALIGN ? operand(g, f) : indexed(g, f, stride);
     if (src.var == PTA_NO_VAR) return;
     if (src.var == dst && !src.delta && !delta && stride == PTA_SAME) return;
     src.delta += (int32_t)delta;
@@ -234,9 +249,7 @@ static uint32_t stride_of(const generator *g, ir_value v, int64_t scale)
 
 static form const_form(const generator *g, int64_t value)
 {
-    /* Only a program at a fixed address has addresses as numbers. */
-    if (g->img->kind != IMAGE_EXEC || value < 4096 || !image_section_at(g->img, (uint64_t)value)) return (form){0};
-    return (form){FORM_CONST, 0, value};
+    return kinds_is_address(g->img, value) ? (form){FORM_CONST, 0, value} : (form){0};
 }
 
 /* What the loader leaves in a word. */
@@ -429,7 +442,7 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         if (stride == PTA_SAME)
             add_term(terms, &n, direct(g, add_const(fixed, lane)), 0, stride);
         else
-            add_term(terms, &n, operand(g, fixed), lane, stride);
+            add_term(terms, &n, indexed(g, fixed, stride), lane, stride);
         if (!a) return n;
     }
     int64_t imm = access->imm + lane;
@@ -441,14 +454,14 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         else if (fa.kind == FORM_FRAME || fa.kind == FORM_TLS)
             add_term(terms, &n, operand(g, add_const(fa, imm)), 0, stride);
         else
-            add_term(terms, &n, operand(g, fa), imm, stride);
+            add_term(terms, &n, indexed(g, fa, stride), imm, stride);
     }
     if (fb.kind != FORM_NONE) {
         uint32_t stride = both_strides(a ? stride_of(g, a, 1) : PTA_SAME, repeat);
         if (fb.kind == FORM_FRAME || fb.kind == FORM_TLS)
             add_term(terms, &n, operand(g, add_const(fb, imm)), 0, stride);
         else
-            add_term(terms, &n, operand(g, fb), imm, stride);
+            add_term(terms, &n, indexed(g, fb, stride), imm, stride);
     }
     return n;
 }

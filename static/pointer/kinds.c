@@ -52,10 +52,17 @@ static uint8_t kind_of(inference *n, ir_value v)
     return v ? n->kind[class_of(n, v)] : KIND_UNKNOWN;
 }
 
-/* Only a program at a fixed address has addresses as numbers. */
+bool kinds_is_address(const image *img, int64_t value)
+{
+    if (img->kind != IMAGE_EXEC || value < 4096) return false;
+    for (int64_t behind = 0; behind <= 512; behind = behind ? behind * 2 : 1)
+        if (image_section_at(img, (uint64_t)(value - behind))) return true;
+    return false;
+}
+
 static bool is_address(const inference *n, int64_t value)
 {
-    return n->img->kind == IMAGE_EXEC && value >= 4096 && image_section_at(n->img, (uint64_t)value);
+    return kinds_is_address(n->img, value);
 }
 
 /* A constant that no pointer is compared with, as sentinels and error codes are. */
@@ -98,10 +105,11 @@ static void find_uses(inference *n)
         n->changed = false;
         for (ir_value v = ir->insn_count; v-- > 1;) {
             const ir_insn *insn = &ir->insns[v];
-            bool passes = insn->op == IR_PHI || insn->op == IR_COPY || insn->op == IR_RESULT || insn->op == IR_CLOBBER;
+            bool ends = insn->op == IR_ACCESS || insn->op == IR_LOAD || insn->op == IR_STORE || insn->op == IR_BRANCH ||
+                        insn->op == IR_SWITCH || insn->op == IR_SYSCALL;
             if (insn->op == IR_CALL || insn->op == IR_TAIL) {
                 use(n, ir->args[insn->a + IR_CALL_TARGET]);
-            } else if (insn->op == IR_RET || (passes && !n->used[v])) {
+            } else if (insn->op == IR_RET || (!ends && !n->used[v])) {
                 continue;
             } else if (insn->op == IR_PHI || insn->op == IR_OPAQUE || insn->op == IR_SYSCALL) {
                 for (uint32_t i = 0; i < insn->b; i++)

@@ -11,6 +11,10 @@ typedef enum {
     KIND_BOTH = 3 /* the evidence disagrees: nothing is concluded */
 } value_kind;
 
+/* Whether a number in the code may be an address: only in a program at a fixed address. Compilers also use addresses that lie
+ * somewhat behind their object. */
+bool kinds_is_address(const image *img, int64_t value);
+
 /* One per IR value; free() the result. */
 uint8_t *kinds_infer(const image *img, const ir_func *ir);
 

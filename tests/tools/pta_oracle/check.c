@@ -183,18 +183,16 @@ static verdict check_static(const checker *c, const pta_place *place, const seen
     return verdict_of(memory, place, addr - (int64_t)memory->start - site->base);
 }
 
-/* A frame has sites for variables, one for the rest, and one for what lies relative to the realigned stack pointer,
+/* A frame has sites for variables, one for the whole, and one for what lies relative to the realigned stack pointer,
  * which is at most REALIGN bytes below the one at entry and at most 8 above. */
 static verdict check_frame(const checker *c, const pta_place *place, const seen *s, int64_t offset)
 {
     enum { REALIGN = 64 };
-    const pta_site *sites = c->program->sites.data, *site = &sites[place->site];
+    const pta_site *site = &c->program->sites.data[place->site];
     const pta_func *func = site->kind == PTA_FRAME ? &c->program->funcs.data[site->func] : NULL;
     if (!func || func->module != s->in || !func->lift || func->lift->entry != s->where) return MISS_OBJECT;
     if (site->size && !contains(site, offset)) return MISS_OBJECT;
     if (site->size) return verdict_of(site, place, offset - (int64_t)site->start);
-    for (uint32_t i = place->site; i-- > 0 && sites[i].kind == PTA_FRAME && sites[i].func == site->func;)
-        if (contains(&sites[i], offset)) return MISS_OBJECT; /* the variable is another object */
     if (site->align < 16) return verdict_of(site, place, offset);
     for (int64_t shift = -8; shift <= REALIGN; shift += 8)
         if (covers(site, place, offset + shift)) return MISS_NOTHING;
