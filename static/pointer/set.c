@@ -39,10 +39,26 @@ bool set_knows(const pta_set *set, pta_key key)
     return at && key_object(set->keys[at - 1]) == key_object(key) && offset_covers(key_offset(set->keys[at - 1]), key_offset(key));
 }
 
-uint32_t set_group(const pta_set *set, uint32_t object)
+void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_list *out)
 {
-    return lower_bound(set->keys, 0, set->len, key_make(object, 0));
+    uint32_t at = 0; /* the first key of the set that is not before keys[i] */
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t step = 1, high = at;
+        while (high < set->len && set->keys[high] < keys[i]) {
+            at = high + 1;
+            high += step;
+            step *= 2;
+        }
+        at = lower_bound(set->keys, at, high < set->len ? high : set->len, keys[i]);
+        if (at < set->len && set->keys[at] == keys[i]) continue;
+        uint32_t object = key_object(keys[i]);
+        offset_t place = key_offset(keys[i]);
+        if (at < set->len && key_object(set->keys[at]) == object && offset_covers(key_offset(set->keys[at]), place)) continue;
+        if (at && key_object(set->keys[at - 1]) == object && offset_covers(key_offset(set->keys[at - 1]), place)) continue;
+        vec_push(out, keys[i]);
+    }
 }
+
 
 static int by_key(const void *a, const void *b)
 {

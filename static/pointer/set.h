@@ -19,8 +19,8 @@ void set_free(pta_set *set);
 uint32_t set_find(const pta_set *set, pta_key key);
 /* Whether adding a key would change nothing. */
 bool set_knows(const pta_set *set, pta_key key);
-/* Index of the first key of an object, or where it would be. */
-uint32_t set_group(const pta_set *set, uint32_t object);
+/* Appends those of sorted keys that would change something. */
+void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_list *out);
 /* Adds keys (sorted, may repeat), closed as pointer.h says: a class replaces all keys of its object. What was really added
  * is appended to `added`, sorted. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, key_list *added);

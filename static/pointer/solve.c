@@ -11,6 +11,8 @@ enum { INBOX = 1024 }; /* keys that wait unsorted */
 
 typedef struct solve_lane { /* one thread's outgoing mail */
     key_list *inbox;        /* per node */
+    uint32_t *stamps;       /* per node: the sender that it was last reached by */
+    uint32_t stamp;
     uint32_t capacity;
     id_list touched;
     key_list scratch, added;
@@ -28,6 +30,8 @@ static void prepare_lanes(pta *p)
         uint32_t capacity = p->nodes.len + p->nodes.len / 2;
         lane->inbox = base_realloc(lane->inbox, (size_t)capacity * sizeof *lane->inbox);
         memset(lane->inbox + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->inbox);
+        lane->stamps = base_realloc(lane->stamps, (size_t)capacity * sizeof *lane->stamps);
+        memset(lane->stamps + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->stamps);
         lane->capacity = capacity;
     }
 }
@@ -38,6 +42,7 @@ void solve_close(pta *p)
         for (uint32_t i = 0; i < p->lanes[t].capacity; i++)
             vec_free(&p->lanes[t].inbox[i]);
         free(p->lanes[t].inbox);
+        free(p->lanes[t].stamps);
         vec_free(&p->lanes[t].touched);
         vec_free(&p->lanes[t].scratch);
         vec_free(&p->lanes[t].added);
@@ -45,35 +50,49 @@ void solve_close(pta *p)
     free(p->lanes);
 }
 
-/* What the receiver does not know yet goes into its inbox; a long inbox is made short again. */
+static void shorten(key_list *inbox)
+{
+    if (inbox->len <= INBOX || inbox->len <= 2 * inbox->cap / 3) return;
+    uint32_t n = inbox->len;
+    keys_sort(inbox->data, &n);
+    inbox->len = n;
+}
+
+/* What the receiver does not know yet goes into its inbox; a long inbox is made short again. `keys` are sorted. */
 static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t count, uint32_t label, uint32_t to)
 {
     const pta_set *known = &p->nodes.data[to].set;
-    const graph_label *l = &p->labels.data[label];
     key_list *inbox = &lane->inbox[to];
     uint32_t before = inbox->len;
-    for (uint32_t i = 0; i < count; i++) {
-        pta_key key = label ? graph_transfer(p, keys[i], l) : keys[i];
-        if (key && !set_knows(known, key)) vec_push(inbox, key);
+    if (!label) {
+        set_missing(known, keys, count, inbox);
+    } else {
+        const graph_label *l = &p->labels.data[label];
+        for (uint32_t i = 0; i < count; i++) {
+            pta_key key = graph_transfer(p, keys[i], l);
+            if (key && !set_knows(known, key)) vec_push(inbox, key);
+        }
     }
     if (!before && inbox->len) vec_push(&lane->touched, to);
-    if (inbox->len > INBOX && inbox->len > 2 * inbox->cap / 3) {
-        uint32_t n = inbox->len;
-        keys_sort(inbox->data, &n);
-        inbox->len = n;
-    }
+    shorten(inbox);
 }
 
+/* A component has many edges to one receiver: only the first without a label carries anything. */
 static void send_news(const pta *p, solve_lane *lane, uint32_t component)
 {
     const graph_node *c = &p->nodes.data[component];
-    uint32_t member = component;
+    uint32_t member = component, stamp = ++lane->stamp;
+    lane->stamps[component] = stamp;
     do {
         const graph_node *m = &p->nodes.data[member];
         for (uint32_t i = 0; i < m->out.len; i++) {
             const graph_edge *e = &p->edges.data[m->out.data[i]];
             uint32_t to = graph_component(p, e->to);
-            if (to != component || e->label) send(p, lane, c->delta.data, c->delta.len, e->label, to);
+            if (!e->label) {
+                if (lane->stamps[to] == stamp) continue;
+                lane->stamps[to] = stamp;
+            }
+            send(p, lane, c->delta.data, c->delta.len, e->label, to);
         }
         member = m->next;
     } while (member != component);
@@ -139,6 +158,12 @@ static bool step_level(pta *p)
     if (p->lowest >= p->levels.len) return false;
     id_list senders = p->levels.data[p->lowest];
     p->levels.data[p->lowest] = (id_list){0};
+    for (uint32_t i = 0; i < senders.len; i++) {
+        key_list *delta = &p->nodes.data[senders.data[i]].delta;
+        uint32_t n = delta->len;
+        keys_sort(delta->data, &n);
+        delta->len = n;
+    }
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
     for (uint32_t i = 0; i < senders.len; i++)
         send_news(p, &p->lanes[omp_get_thread_num()], senders.data[i]);
@@ -160,6 +185,7 @@ static void send_new_edges(pta *p)
 {
     prepare_lanes(p);
     solve_lane *lane = &p->lanes[0];
+    map64 sent = {0};
     for (uint32_t i = 0; i < p->new_edges.len; i++) {
         const graph_edge *e = &p->edges.data[p->new_edges.data[i]];
         if (e->to == NO_NODE) continue;
@@ -170,9 +196,13 @@ static void send_new_edges(pta *p)
         }
         uint32_t from = graph_component(p, e->from);
         if (from == to && !e->label) continue;
+        uint32_t *once = e->label ? NULL : map_at(&sent, (uint64_t)from << 32 | to);
+        if (once && *once != MAP_NONE) continue;
+        if (once) *once = 0;
         const pta_set *set = &p->nodes.data[from].set;
         send(p, lane, set->keys, set->len, e->label, to);
     }
+    map_free(&sent);
     vec_clear(&p->new_edges);
     finish_step(p);
 }
