@@ -10,6 +10,7 @@
 
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
+#include "static/pointer/offset.h"
 
 typedef enum {
     FORM_NONE,    /* not a pointer */
@@ -221,21 +222,6 @@ static void emit_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_
     emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {dst, 0}, .src = src, .stride = stride});
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
-static uint64_t magnitude(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
-
 /* The stride of adding v * scale; PTA_SAME when that is nothing. */
 static uint32_t stride_of(const generator *g, ir_value v, int64_t scale)
 {
@@ -303,7 +289,7 @@ static uint32_t both_strides(uint32_t a, uint32_t b)
     uint32_t back = (a | b) & PTA_BACK;
     a &= ~PTA_BACK;
     b &= ~PTA_BACK;
-    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)gcd(a, b)) | back;
+    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
 }
 
 /* A pointer is added to a number: the other operand is none, whatever it looks like. */
@@ -356,7 +342,7 @@ static form and_form(generator *g, const ir_insn *insn)
         return insn->imm < 1ll << 40 ? (form){0} : any_form(g, &insn->a, 1);
     form f = g->forms[insn->a];
     if (f.kind == FORM_NONE) return f;
-    uint64_t step = magnitude(insn->imm & -insn->imm);
+    uint64_t step = linear_magnitude(insn->imm & -insn->imm);
     if (insn->imm != -(int64_t)step || step > 16) return any_form(g, &insn->a, 1);
     uint32_t var = new_var(g);
     emit_copy(g, var, f, 0, PTA_ALIGN + (uint32_t)step);

@@ -2,6 +2,8 @@
  * back to a sum of few other values with factors, and what divides each factor divides the value. */
 #include "static/pointer/linear.h"
 
+#include "static/pointer/offset.h"
+
 enum { TERMS = 4, DEPTH = 12, MAX_STRIDE = 1 << 19 };
 
 typedef struct {
@@ -11,21 +13,6 @@ typedef struct {
     int64_t constant;
     bool full; /* more terms than there is room for */
 } sum;
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
-static uint64_t magnitude(int64_t v)
-{
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
 
 static void add_value(sum *s, ir_value v, int64_t factor)
 {
@@ -110,8 +97,8 @@ static uint64_t divisor(walk *w, ir_value v, int64_t factor);
 static uint64_t divisor_of_value(walk *w, ir_value v)
 {
     const ir_insn *insn = &w->ir->insns[v];
-    if (insn->op == IR_AND && !insn->b && insn->imm < 0) return magnitude(insn->imm & -insn->imm);
-    if (insn->op == IR_SELECT) return gcd(divisor(w, insn->a, 1), divisor(w, insn->b, 1));
+    if (insn->op == IR_AND && !insn->b && insn->imm < 0) return linear_magnitude(insn->imm & -insn->imm);
+    if (insn->op == IR_SELECT) return offset_gcd(divisor(w, insn->a, 1), divisor(w, insn->b, 1));
     if (insn->op != IR_PHI) return 1;
     for (unsigned i = 0; i < w->depth; i++)
         if (w->path[i] == v) return 0;
@@ -119,7 +106,7 @@ static uint64_t divisor_of_value(walk *w, ir_value v)
     w->path[w->depth++] = v;
     uint64_t all = 0;
     for (uint32_t i = 0; i < insn->b && all != 1; i++)
-        all = gcd(all, divisor(w, w->ir->args[insn->a + i], 1));
+        all = offset_gcd(all, divisor(w, w->ir->args[insn->a + i], 1));
     w->depth--;
     return all;
 }
@@ -129,12 +116,12 @@ static uint64_t divisor(walk *w, ir_value v, int64_t factor)
     sum s = {0};
     expand(w->ir, v, factor, 0, &s);
     if (s.full) return 1;
-    uint64_t all = magnitude(s.constant);
+    uint64_t all = linear_magnitude(s.constant);
     if (s.constant < 0) w->back = true;
     for (unsigned i = 0; i < s.count && all != 1; i++) {
         if (!s.factor[i]) continue;
         if (s.factor[i] < 0) w->back = true;
-        all = gcd(all, divisor_of_value(w, s.value[i]) * magnitude(s.factor[i]));
+        all = offset_gcd(all, divisor_of_value(w, s.value[i]) * linear_magnitude(s.factor[i]));
     }
     return all;
 }
