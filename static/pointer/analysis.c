@@ -20,13 +20,15 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
     p->options = *options;
     p->rules = rules[options->context];
     graph_label_of(p, 0, PTA_SAME);
+    for (uint32_t f = 0; f < program->funcs.len; f++)
+        vec_push(&p->instances_of, (id_list){0});
     context_intern(p, (graph_context){0});
     vec_push(&p->objects, (graph_object){.site = program->sites.len}); /* so that no key is NO_KEY */
     vec_push(&p->memories, (object_memory){0});
     for (uint32_t f = 0; f < program->funcs.len; f++) {
         if (!program->funcs.data[f].root || program->funcs.data[f].lift) continue;
         uint32_t root = graph_instance_of(p, f, 0);
-        p->instances.data[root].live = true;
+        p->instances.data[root].live = p->instances.data[root].root = true;
         vec_push(&p->born, root);
     }
     int status = solve_run(p, error);
@@ -37,6 +39,42 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
     }
     *out = p;
     return status;
+}
+
+/* The uses of one statement in all live instances of its function. */
+static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *out)
+{
+    for (uint32_t i = 0; i < p->instances_of.data[func].len; i++) {
+        const graph_instance *instance = &p->instances.data[p->instances_of.data[func].data[i]];
+        if (instance->live && !instance->waiting) vec_push(out, instance->first_use + stmt);
+    }
+}
+
+int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+{
+    if (p->options.once) return base_fail(error, "the analysis was made for one result only");
+    id_list uses = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
+        if (edits[i].insert || stmt->dead) continue;
+        vec_clear(&uses);
+        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
+        for (uint32_t u = 0; u < uses.len; u++)
+            delete_use(p, uses.data[u]);
+        stmt->dead = true;
+    }
+    delete_run(p);
+    for (uint32_t i = 0; i < count; i++) {
+        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
+        if (!edits[i].insert || !stmt->dead) continue;
+        stmt->dead = false;
+        vec_clear(&uses);
+        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
+        for (uint32_t u = 0; u < uses.len; u++)
+            graph_add_use(p, uses.data[u]);
+    }
+    vec_free(&uses);
+    return solve_run(p, error);
 }
 
 void pta_close(pta *p)
@@ -50,6 +88,7 @@ void pta_close(pta *p)
         vec_free(&n->in);
         vec_free(&n->out);
         vec_free(&n->uses);
+        vec_free(&n->lost);
     }
     for (uint32_t i = 0; i < p->memories.len; i++) {
         vec_free(&p->memories.data[i].exact);
@@ -59,7 +98,11 @@ void pta_close(pta *p)
         vec_free(&p->instances.data[i].callers);
     for (uint32_t i = 0; i < p->levels.len; i++)
         vec_free(&p->levels.data[i]);
+    for (uint32_t i = 0; i < p->instances_of.len; i++)
+        vec_free(&p->instances_of.data[i]);
+    vec_free(&p->instances_of);
     solve_close(p);
+    delete_close(p);
     p->rules->close(p);
     vec_free(&p->nodes);
     vec_free(&p->edges);
@@ -91,7 +134,7 @@ void pta_statistics(const pta *p, pta_stats *stats)
     stats->bytes = (uint64_t)p->nodes.cap * sizeof *p->nodes.data + (uint64_t)p->edges.cap * sizeof *p->edges.data;
     for (uint32_t i = 0; i < p->nodes.len; i++) {
         const graph_node *n = &p->nodes.data[i];
-        stats->bytes += (uint64_t)n->set.cap * 12 + (uint64_t)(n->in.cap + n->out.cap + n->uses.cap) * 4;
+        stats->bytes += (uint64_t)n->set.cap * 16 + (uint64_t)(n->in.cap + n->out.cap + n->uses.cap) * 4;
         if (n->component != i) continue;
         stats->components++;
         stats->facts += n->set.len;
@@ -127,15 +170,18 @@ static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32
 
 static void give_places(const pta *p, pta_set *set, pta_places *out)
 {
+    key_list normal = {0};
+    set_normal(set, &normal);
     vec_clear(out);
-    for (uint32_t i = 0; i < set->len; i++) {
-        const graph_object *o = &p->objects.data[key_object(set->keys[i])];
-        offset_t place = key_offset(set->keys[i]);
+    for (uint32_t i = 0; i < normal.len; i++) {
+        const graph_object *o = &p->objects.data[key_object(normal.data[i])];
+        offset_t place = key_offset(normal.data[i]);
         bool exact = offset_is_exact(place);
         vec_push(out, (pta_place){.site = o->site, .context = o->context, .exact = exact,
                                   .offset = exact ? (int32_t)offset_value(place) : (int32_t)offset_residue(place),
                                   .stride = exact ? 0 : offset_stride(place)});
     }
+    vec_free(&normal);
     set_free(set);
 }
 
@@ -149,8 +195,9 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
 {
     pta_set all = {0};
-    for (uint32_t i = 0; i < p->instances.len; i++) /* few enough: asked by people and tests */
-        if (p->instances.data[i].func == func && p->instances.data[i].live) add_places(p, i, what, stride, &all);
+    const id_list *of = &p->instances_of.data[func];
+    for (uint32_t i = 0; i < of->len; i++)
+        if (p->instances.data[of->data[i]].live) add_places(p, of->data[i], what, stride, &all);
     give_places(p, &all, out);
 }
 

@@ -116,7 +116,7 @@ uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint
         vec_push(&p->edges, (graph_edge){0});
     }
     graph_edge *e = &p->edges.data[edge];
-    *e = (graph_edge){.key = key, .from = from, .to = to, .label = label, .rank = p->step, .use = use, .next = NO_EDGE};
+    *e = (graph_edge){.key = key, .from = from, .to = to, .label = label, .rank = p->now, .use = use, .next = NO_EDGE};
     if (use != UINT32_MAX) {
         e->next = p->uses.data[use].edges;
         p->uses.data[use].edges = edge;
@@ -229,17 +229,18 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
         graph_add_node(p);
     for (uint32_t i = 0; i < f->stmts.len; i++)
         vec_push(&p->uses, (graph_use){.instance = p->instances.len, .stmt = i, .edges = NO_EDGE});
+    vec_push(&p->instances_of.data[func], p->instances.len);
     vec_push(&p->instances, instance);
     return p->instances.len - 1;
 }
 
 /* The instance is called: its statements take effect. */
-static void make_live(pta *p, uint32_t instance)
+void graph_make_live(pta *p, uint32_t instance)
 {
     graph_instance *i = &p->instances.data[instance];
     if (i->live) return;
-    i->live = true;
-    i->rank = p->step;
+    i->live = i->waiting = true;
+    i->rank = p->now + 1; /* younger than the call */
     vec_push(&p->born, instance);
 }
 
@@ -260,8 +261,8 @@ void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key)
     unsigned twins = p->rules->twins(p, caller, id);
     for (unsigned twin = 0; twin < twins; twin++) {
         uint32_t callee = graph_instance_of(p, func, context_callee(p, caller, id, func, twin));
-        vec_push(&p->instances.data[callee].callers, (call_in){use, key, p->step});
-        make_live(p, callee);
+        vec_push(&p->instances.data[callee].callers, (call_in){use, key, p->now});
+        graph_make_live(p, callee);
         uint16_t needs = p->program->funcs.data[func].needs;
         for (unsigned i = 0; i < PTA_PARAMS; i++)
             if (call.args[i].var != PTA_NO_VAR && needs >> i & 1)
@@ -282,6 +283,12 @@ static pta_operand pointer_of(const pta *p, const pta_stmt *stmt)
         return (pta_operand){PTA_NO_VAR, 0};
     default: return (pta_operand){PTA_NO_VAR, 0};
     }
+}
+
+uint32_t graph_pointer_node(const pta *p, uint32_t use)
+{
+    pta_operand pointer = pointer_of(p, graph_stmt(p, use));
+    return pointer.var == PTA_NO_VAR ? NO_NODE : var_node(p, p->uses.data[use].instance, pointer.var);
 }
 
 void graph_add_use(pta *p, uint32_t use)

@@ -8,7 +8,9 @@
  * Words. An exact place of an object is one node. A class has two: what is stored through it reaches every word that it
  * covers, and what is loaded through it comes from every one; one node for both would connect the words with each other.
  *
- * Nodes on a cycle of edges without label have equal sets, and share one: they are a component, named by one of its nodes. */
+ * Nodes on a cycle of edges without label have equal sets, and share one: they are a component, named by one of its nodes.
+ * Components are made only when nothing will be deleted: a key would have one rank in all members, although it came to some of
+ * them over edges that are younger, and deletion could no longer tell what supports itself. */
 #ifndef RACE_POINTER_GRAPH_H
 #define RACE_POINTER_GRAPH_H
 
@@ -17,6 +19,7 @@
 #include "static/pointer/set.h"
 
 enum { NO_NODE = UINT32_MAX, NO_EDGE = UINT32_MAX, NO_KEY = 0 };
+enum { GRAPH_SPACING = 2 }; /* ranks in a step: of calls, and of the lives that they begin */
 
 typedef struct {
     int32_t delta;
@@ -26,8 +29,8 @@ typedef struct {
 typedef struct {
     pta_key key;       /* what the edge depends on, or brings */
     uint32_t from, to; /* NO_NODE: brings `key` itself */
+    uint64_t rank;     /* moment of its creation; younger than what it depends on */
     uint32_t label;    /* 0: none */
-    uint32_t rank;     /* step of its creation; younger than what it depends on */
     uint32_t use;
     uint32_t next;     /* of the same use */
     uint32_t in_at, out_at; /* its place in the lists of both nodes */
@@ -41,6 +44,7 @@ typedef struct {
     key_list fresh;   /* keys that its uses have not seen */
     id_list in, out;  /* edges */
     id_list uses;     /* statements that load, store or call through this node */
+    id_list lost;     /* objects of which a component has lost keys, while something is deleted */
     uint32_t component; /* a node; its own number when it is the component's name */
     uint32_t next;      /* the component's members in a ring */
     uint32_t level;     /* order of propagation */
@@ -74,14 +78,15 @@ typedef struct {
 typedef struct {
     uint32_t use;  /* of the call */
     pta_key key;   /* function that the target points to; NO_KEY: a direct call */
-    uint32_t rank;
+    uint64_t rank;
 } call_in;
 
 typedef struct {
     uint32_t func, context;
     uint32_t first_node, first_use;
-    bool live;
-    uint32_t rank;
+    bool live, root;
+    bool waiting; /* live, but its statements have yet to take effect */
+    uint64_t rank;
     VEC(call_in) callers; /* none for a root */
 } graph_instance;
 
@@ -98,6 +103,10 @@ typedef struct {
 
 typedef struct context_rules context_rules;
 
+typedef struct {
+    uint32_t node, object;
+} lost_fact;
+
 struct pta {
     pta_program *program;
     pta_options options;
@@ -113,6 +122,7 @@ struct pta {
     map64 cell_map; /* by key: see graph_cell_of */
     VEC(graph_instance) instances;
     map64 instance_map; /* by func and context */
+    VEC(id_list) instances_of; /* by function */
     VEC(graph_use) uses;
     VEC(graph_context) contexts;
     map64 context_map; /* by hash */
@@ -126,7 +136,9 @@ struct pta {
     VEC(use_key) pending; /* keys that uses have yet to see */
     struct solve_lane *lanes; /* solve.c: one per thread */
     int lane_count;
+    struct deletion *deletion; /* delete.c */
     uint32_t step;
+    uint64_t now; /* the rank of what happens in this step: step * GRAPH_SPACING */
     uint64_t live_edges;
     double seconds;
 };
@@ -144,13 +156,21 @@ const graph_cell *graph_cell_of(pta *p, pta_key key);
 uint32_t graph_add_node(pta *p);
 uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint32_t use, pta_key key);
 void graph_remove_edge(pta *p, uint32_t edge); /* from the lists of both nodes and of its use */
+void graph_make_live(pta *p, uint32_t instance);
 uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
 /* Adds what a statement of a live instance means as far as it depends on no key, and registers it for keys. */
 void graph_add_use(pta *p, uint32_t use);
+/* The node of the pointer that a use goes through; NO_NODE: it goes through none. */
+uint32_t graph_pointer_node(const pta *p, uint32_t use);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
 /* One call edge; twice for twins. */
 void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key);
+
+static inline void graph_next_step(pta *p)
+{
+    p->now = (uint64_t)++p->step * GRAPH_SPACING;
+}
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)
 {
@@ -171,6 +191,16 @@ void graph_mark_woken(pta *p, uint32_t component);
 /* Propagates until nothing changes. */
 int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
+/* Components get what their neighbours bring of objects of which they lost something. */
+void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
+
+/* --- delete.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Takes a statement out of all instances, with everything that depended on it; what is still derivable comes back in the next
+ * solve_run. */
+void delete_use(pta *p, uint32_t use);
+void delete_run(pta *p);
+void delete_close(pta *p);
 
 /* --- scc.c ------------------------------------------------------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
- *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; sharp.c: invalid contexts first
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
@@ -171,6 +171,7 @@ typedef struct {
     pta_context_kind context;
     unsigned k;
     pta_algorithm algorithm;
+    bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
     int jobs;            /* 0: all cores */
     uint64_t memory;     /* bytes that the analysis may use; 0: no limit */
     volatile int *stop;  /* when it becomes nonzero the work ends */

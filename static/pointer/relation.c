@@ -34,13 +34,16 @@ uint64_t pta_relation_hash(const pta *p)
             const graph_instance *caller = &p->instances.data[p->uses.data[use].instance];
             sum += mix(mix(mix(place, caller->func), contexts[caller->context]), p->uses.data[use].stmt);
         }
+        key_list keys = {0};
         for (uint32_t v = 0; v < p->program->funcs.data[instance->func].var_count; v++) {
-            const pta_set *set = &p->nodes.data[graph_component(p, instance->first_node + v)].set;
-            for (uint32_t k = 0; k < set->len; k++) {
-                const graph_object *o = &p->objects.data[key_object(set->keys[k])];
-                sum += mix(mix(mix(mix(place, v), o->site), contexts[o->context]), key_offset(set->keys[k]));
+            vec_clear(&keys);
+            set_normal(&p->nodes.data[graph_component(p, instance->first_node + v)].set, &keys);
+            for (uint32_t k = 0; k < keys.len; k++) {
+                const graph_object *o = &p->objects.data[key_object(keys.data[k])];
+                sum += mix(mix(mix(mix(place, v), o->site), contexts[o->context]), key_offset(keys.data[k]));
             }
         }
+        vec_free(&keys);
     }
     free(contexts);
     return sum;

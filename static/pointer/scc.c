@@ -111,25 +111,42 @@ static void catch_up(pta *p, uint32_t component, const pta_set *all)
     } while (member != component);
 }
 
-/* The union with the older rank of each key: that one was derived from outside of the cycle. */
-static void join_sets(pta_set *to, const pta_set *from, uint32_t rank)
+/* The union with the older rank of each key: that one was derived from outside of the cycle. Where it is not closed, a class
+ * closes it, as young as the step at hand. */
+static void join_sets(pta_set *to, const pta_set *from, uint64_t rank)
 {
-    key_list added = {0};
-    for (uint32_t i = 0, k = 0; i < to->len && k < from->len;) {
-        if (to->keys[i] == from->keys[k] && from->ranks[k] < to->ranks[i]) to->ranks[i] = from->ranks[k];
-        if (to->keys[i] <= from->keys[k])
-            i++;
-        else
-            k++;
+    pta_set out = {.cap = to->len + from->len};
+    out.keys = base_alloc((size_t)out.cap * sizeof *out.keys);
+    out.ranks = base_alloc((size_t)out.cap * sizeof *out.ranks);
+    uint32_t a = 0, b = 0;
+    while (a < to->len || b < from->len) {
+        bool has_a = a < to->len && (b >= from->len || to->keys[a] <= from->keys[b]);
+        bool has_b = b < from->len && (a >= to->len || from->keys[b] <= to->keys[a]);
+        out.keys[out.len] = has_a ? to->keys[a] : from->keys[b];
+        uint64_t oldest = has_a ? to->ranks[a] : UINT64_MAX;
+        if (has_b && from->ranks[b] < oldest) oldest = from->ranks[b];
+        out.ranks[out.len++] = oldest;
+        a += has_a;
+        b += has_b;
     }
-    set_add(to, from->keys, from->len, rank, &added);
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < added.len; i++) { /* those that were taken as they are keep their age */
-        uint32_t was = set_find(from, added.data[i]);
-        while (to->keys[at] < added.data[i])
-            at++;
-        if (was != UINT32_MAX) to->ranks[at] = from->ranks[was];
+    key_list close = {0}, added = {0};
+    for (uint32_t i = 0; i < out.len;) {
+        uint32_t object = key_object(out.keys[i]), end = i, exacts = 0;
+        offset_t cover = 0, class = 0;
+        for (; end < out.len && key_object(out.keys[end]) == object; end++) {
+            offset_t place = key_offset(out.keys[end]);
+            exacts += offset_is_exact(place);
+            if (!class && !offset_is_exact(place)) class = place;
+            cover = !cover ? place : offset_is_exact(cover) || !offset_covers(cover, place) ? offset_join(cover, place) : cover;
+        }
+        if ((class || exacts > PTA_EXACT) && cover != class) vec_push(&close, key_make(object, cover));
+        i = end;
     }
+    free(to->keys);
+    free(to->ranks);
+    *to = out;
+    set_add(to, close.data, close.len, rank, &added);
+    vec_free(&close);
     vec_free(&added);
 }
 
@@ -143,7 +160,7 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
 {
     pta_set all = {0};
     for (uint32_t i = 0; i < count; i++)
-        join_sets(&all, &p->nodes.data[components[i]].set, p->step);
+        join_sets(&all, &p->nodes.data[components[i]].set, p->now);
     bool same = true, used = false;
     for (uint32_t i = 0; i < count; i++) {
         same &= is_same(&p->nodes.data[components[i]].set, &all);
@@ -216,7 +233,7 @@ void scc_collapse(pta *p)
             p->nodes.data[p->levels.data[l].data[i]].dirty = false;
         vec_clear(&p->levels.data[l]);
     }
-    p->step++;
+    graph_next_step(p);
     tarjan t = run_tarjan(p, false);
     for (uint32_t i = 0; i < t.ordered;) {
         uint32_t end = i + 1;

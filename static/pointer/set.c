@@ -30,13 +30,22 @@ uint32_t set_find(const pta_set *set, pta_key key)
     return at < set->len && set->keys[at] == key ? at : UINT32_MAX;
 }
 
+/* The coarsest class of an object, the first of its classes; 0: none. */
+static offset_t class_in(const pta_set *set, uint32_t object)
+{
+    uint32_t at = lower_bound(set->keys, 0, set->len, key_make(object, OFFSET_CLASS));
+    return at < set->len && key_object(set->keys[at]) == object ? key_offset(set->keys[at]) : 0;
+}
+
+bool set_covers(const pta_set *set, pta_key key)
+{
+    offset_t class = class_in(set, key_object(key));
+    return class && key_offset(key) != class && offset_covers(class, key_offset(key));
+}
+
 bool set_knows(const pta_set *set, pta_key key)
 {
-    uint32_t at = lower_bound(set->keys, 0, set->len, key);
-    if (at < set->len && set->keys[at] == key) return true;
-    /* A class is the only key of its object. */
-    if (at < set->len && key_object(set->keys[at]) == key_object(key)) return offset_covers(key_offset(set->keys[at]), key_offset(key));
-    return at && key_object(set->keys[at - 1]) == key_object(key) && offset_covers(key_offset(set->keys[at - 1]), key_offset(key));
+    return set_find(set, key) != UINT32_MAX || set_covers(set, key);
 }
 
 void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_list *out)
@@ -51,14 +60,14 @@ void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_li
         }
         at = lower_bound(set->keys, at, high < set->len ? high : set->len, keys[i]);
         if (at < set->len && set->keys[at] == keys[i]) continue;
-        uint32_t object = key_object(keys[i]);
-        offset_t place = key_offset(keys[i]);
-        if (at < set->len && key_object(set->keys[at]) == object && offset_covers(key_offset(set->keys[at]), place)) continue;
-        if (at && key_object(set->keys[at - 1]) == object && offset_covers(key_offset(set->keys[at - 1]), place)) continue;
-        vec_push(out, keys[i]);
+        if (!set_covers(set, keys[i])) vec_push(out, keys[i]);
     }
 }
 
+uint32_t set_group(const pta_set *set, uint32_t object)
+{
+    return lower_bound(set->keys, 0, set->len, key_make(object, 0));
+}
 
 static int by_key(const void *a, const void *b)
 {
@@ -90,21 +99,24 @@ void keys_sort(pta_key *keys, uint32_t *count)
     *count = kept;
 }
 
-typedef struct { /* the keys of one object: some exact places, or one class */
-    offset_t exact[PTA_EXACT];
-    uint32_t exacts;
-    offset_t class; /* 0: none */
+typedef struct { /* the keys of one object while some are added */
+    const pta_key *known; /* those that are there */
+    uint32_t known_count;
+    uint32_t exacts;      /* of them */
+    offset_t fresh[PTA_EXACT];
+    uint32_t fresh_count;
+    offset_t class; /* the coarsest; 0: none */
 } group;
 
 static group group_of(const pta_set *set, uint32_t from, uint32_t to)
 {
-    group g = {0};
+    group g = {.known = set->keys + from, .known_count = to - from};
     for (uint32_t i = from; i < to; i++) {
         offset_t place = key_offset(set->keys[i]);
         if (offset_is_exact(place))
-            g.exact[g.exacts++] = place;
-        else
-            g.class = place;
+            g.exacts++;
+        else if (!g.class)
+            g.class = place; /* sorted by stride: the first is the coarsest */
     }
     return g;
 }
@@ -117,16 +129,20 @@ static void group_add(group *g, offset_t place)
     }
     if (offset_is_exact(place)) {
         for (uint32_t i = 0; i < g->exacts; i++)
-            if (g->exact[i] == place) return;
-        if (g->exacts < PTA_EXACT) {
-            g->exact[g->exacts++] = place;
+            if (key_offset(g->known[i]) == place) return;
+        for (uint32_t i = 0; i < g->fresh_count; i++)
+            if (g->fresh[i] == place) return;
+        if (g->exacts + g->fresh_count < PTA_EXACT) {
+            g->fresh[g->fresh_count++] = place;
             return;
         }
     }
     g->class = place;
     for (uint32_t i = 0; i < g->exacts; i++)
-        if (!offset_covers(g->class, g->exact[i])) g->class = offset_join(g->class, g->exact[i]);
-    g->exacts = 0;
+        if (!offset_covers(g->class, key_offset(g->known[i]))) g->class = offset_join(g->class, key_offset(g->known[i]));
+    for (uint32_t i = 0; i < g->fresh_count; i++)
+        if (!offset_covers(g->class, g->fresh[i])) g->class = offset_join(g->class, g->fresh[i]);
+    g->fresh_count = 0;
 }
 
 static void make_room(pta_set *set, uint32_t len)
@@ -138,24 +154,9 @@ static void make_room(pta_set *set, uint32_t len)
     set->cap = cap;
 }
 
-/* Drops what a class that is about to come covers: the keys of the objects of `classes`. */
-static void drop_groups(pta_set *set, const pta_key *classes, uint32_t count)
-{
-    uint32_t kept = 0, c = 0;
-    for (uint32_t i = 0; i < set->len; i++) {
-        while (c < count && key_object(classes[c]) < key_object(set->keys[i]))
-            c++;
-        if (c < count && key_object(classes[c]) == key_object(set->keys[i])) continue;
-        set->keys[kept] = set->keys[i];
-        set->ranks[kept++] = set->ranks[i];
-    }
-    set->len = kept;
-}
-
-void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, key_list *added)
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, key_list *added)
 {
     uint32_t first = added->len, at = 0;
-    key_list dropped = {0};
     for (uint32_t i = 0; i < count;) {
         uint32_t object = key_object(keys[i]), end = i + 1;
         while (end < count && key_object(keys[end]) == object)
@@ -164,23 +165,18 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, k
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        group old = group_of(set, at, to), new = old;
+        group g = group_of(set, at, to);
+        offset_t old = g.class;
         for (; i < end; i++)
-            group_add(&new, key_offset(keys[i]));
-        if (new.class != old.class) {
-            if (to > at) vec_push(&dropped, key_make(object, new.class));
-            vec_push(added, key_make(object, new.class));
-        } else {
-            uint32_t begin = added->len;
-            for (uint32_t e = old.exacts; e < new.exacts; e++)
-                vec_push(added, key_make(object, new.exact[e]));
-            uint32_t fresh = added->len - begin;
-            keys_sort(added->data + begin, &fresh);
-        }
+            group_add(&g, key_offset(keys[i]));
+        uint32_t begin = added->len;
+        if (g.class != old) vec_push(added, key_make(object, g.class));
+        for (uint32_t e = 0; e < g.fresh_count; e++)
+            vec_push(added, key_make(object, g.fresh[e]));
+        uint32_t fresh = added->len - begin;
+        keys_sort(added->data + begin, &fresh);
         at = to;
     }
-    if (dropped.len) drop_groups(set, dropped.data, dropped.len);
-    vec_free(&dropped);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
     make_room(set, set->len + fresh);
@@ -197,6 +193,20 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, k
         }
     }
     set->len += fresh;
+}
+
+void set_normal(const pta_set *set, key_list *out)
+{
+    for (uint32_t i = 0; i < set->len;) {
+        uint32_t object = key_object(set->keys[i]), end = i;
+        offset_t class = 0;
+        for (; end < set->len && key_object(set->keys[end]) == object; end++)
+            if (!class && !offset_is_exact(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
+        if (class) vec_push(out, key_make(object, class));
+        for (uint32_t k = i; !class && k < end; k++)
+            vec_push(out, set->keys[k]);
+        i = end;
+    }
 }
 
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count)

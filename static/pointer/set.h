@@ -1,5 +1,5 @@
-/* A points-to set: sorted keys, and for each the step in which it became known. A fact is always younger than what it was
- * derived from, which is what makes deletion well-founded (delete.c). */
+/* A points-to set: sorted keys, and for each its rank, the moment in which it became known. A fact is always younger than what
+ * it was derived from, which is what makes deletion well-founded (delete.c). */
 #ifndef RACE_POINTER_SET_H
 #define RACE_POINTER_SET_H
 
@@ -8,7 +8,7 @@
 
 typedef struct {
     pta_key *keys;
-    uint32_t *ranks;
+    uint64_t *ranks;
     uint32_t len, cap;
 } pta_set;
 
@@ -17,13 +17,20 @@ typedef VEC(pta_key) key_list;
 void set_free(pta_set *set);
 /* Index of a key, or UINT32_MAX. */
 uint32_t set_find(const pta_set *set, pta_key key);
+/* Whether a class covers a key, which thus lies dormant if it is there at all. */
+bool set_covers(const pta_set *set, pta_key key);
+/* The keys that do not lie dormant. */
+void set_normal(const pta_set *set, key_list *out);
 /* Whether adding a key would change nothing. */
 bool set_knows(const pta_set *set, pta_key key);
 /* Appends those of sorted keys that would change something. */
 void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_list *out);
-/* Adds keys (sorted, may repeat), closed as pointer.h says: a class replaces all keys of its object. What was really added
- * is appended to `added`, sorted. */
-void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint32_t rank, key_list *added);
+/* Index of the first key of an object, or where it would be. */
+uint32_t set_group(const pta_set *set, uint32_t object);
+/* Adds keys (sorted, may repeat), closed as pointer.h says. What was really added is appended to `added`, sorted. Keys that a
+ * class of their object covers stay for the sake of what was derived from them, but lie dormant: they are sent nowhere any
+ * more. */
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, key_list *added);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 

@@ -99,7 +99,7 @@ static void send_news(const pta *p, solve_lane *lane, uint32_t component)
 }
 
 /* A receiver adds what it did not know. */
-static void receive(pta *p, solve_lane *lane, uint32_t component, uint32_t rank)
+static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
 {
     graph_node *c = &p->nodes.data[component];
     vec_clear(&lane->scratch);
@@ -137,10 +137,10 @@ static void finish_step(pta *p)
         }
         vec_clear(&p->lanes[t].touched);
     }
-    p->step++;
+    graph_next_step(p);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
     for (uint32_t i = 0; i < all.len; i++)
-        receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->step);
+        receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
@@ -148,6 +148,16 @@ static void finish_step(pta *p)
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
     }
     vec_free(&all);
+}
+
+/* Sorts keys and drops those that lie dormant by now. */
+static void wake(const pta_set *set, key_list *keys)
+{
+    uint32_t n = keys->len, kept = 0;
+    keys_sort(keys->data, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!set_covers(set, keys->data[i])) keys->data[kept++] = keys->data[i];
+    keys->len = kept;
 }
 
 /* One step of the lowest level with news. False: there is none. */
@@ -159,10 +169,7 @@ static bool step_level(pta *p)
     id_list senders = p->levels.data[p->lowest];
     p->levels.data[p->lowest] = (id_list){0};
     for (uint32_t i = 0; i < senders.len; i++) {
-        key_list *delta = &p->nodes.data[senders.data[i]].delta;
-        uint32_t n = delta->len;
-        keys_sort(delta->data, &n);
-        delta->len = n;
+        wake(&p->nodes.data[senders.data[i]].set, &p->nodes.data[senders.data[i]].delta);
     }
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
     for (uint32_t i = 0; i < senders.len; i++)
@@ -186,6 +193,7 @@ static void send_new_edges(pta *p)
     prepare_lanes(p);
     solve_lane *lane = &p->lanes[0];
     map64 sent = {0};
+    key_list normal = {0};
     for (uint32_t i = 0; i < p->new_edges.len; i++) {
         const graph_edge *e = &p->edges.data[p->new_edges.data[i]];
         if (e->to == NO_NODE) continue;
@@ -199,11 +207,44 @@ static void send_new_edges(pta *p)
         uint32_t *once = e->label ? NULL : map_at(&sent, (uint64_t)from << 32 | to);
         if (once && *once != MAP_NONE) continue;
         if (once) *once = 0;
-        const pta_set *set = &p->nodes.data[from].set;
-        send(p, lane, set->keys, set->len, e->label, to);
+        vec_clear(&normal);
+        set_normal(&p->nodes.data[from].set, &normal);
+        send(p, lane, normal.data, normal.len, e->label, to);
     }
+    vec_free(&normal);
     map_free(&sent);
     vec_clear(&p->new_edges);
+    finish_step(p);
+}
+
+void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
+{
+    prepare_lanes(p);
+    solve_lane *lane = &p->lanes[0];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t component = graph_component(p, lost[i].node), member = component;
+        do {
+            const graph_node *m = &p->nodes.data[member];
+            for (uint32_t k = 0; k < m->in.len; k++) {
+                const graph_edge *e = &p->edges.data[m->in.data[k]];
+                if (e->from == NO_NODE) {
+                    if (key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
+                    continue;
+                }
+                uint32_t from = graph_component(p, e->from);
+                if (from == component && !e->label) continue;
+                const pta_set *set = &p->nodes.data[from].set;
+                uint32_t first = set_group(set, lost[i].object), end = first;
+                while (end < set->len && key_object(set->keys[end]) == lost[i].object)
+                    end++;
+                while (first < end && set_covers(set, set->keys[first]))
+                    first++;
+                uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
+                send(p, lane, set->keys + first, count_awake, e->label, component);
+            }
+            member = m->next;
+        } while (member != component);
+    }
     finish_step(p);
 }
 
@@ -215,6 +256,7 @@ static void apply_fresh(pta *p)
         uint32_t component = woken.data[i];
         key_list fresh = p->nodes.data[component].fresh;
         p->nodes.data[component].fresh = (key_list){0};
+        wake(&p->nodes.data[component].set, &fresh);
         p->nodes.data[component].woken = false;
         uint32_t member = component;
         do {
@@ -228,7 +270,8 @@ static void apply_fresh(pta *p)
     vec_free(&woken);
     for (uint32_t i = 0; i < p->pending.len; i++) {
         use_key pending = p->pending.data[i];
-        graph_apply_key(p, pending.use, pending.key);
+        uint32_t pointer = graph_component(p, graph_pointer_node(p, pending.use));
+        if (!set_covers(&p->nodes.data[pointer].set, pending.key)) graph_apply_key(p, pending.use, pending.key);
     }
     vec_clear(&p->pending);
 }
@@ -237,7 +280,9 @@ static void bear(pta *p)
 {
     while (p->born.len) {
         uint32_t instance = p->born.data[--p->born.len];
-        const graph_instance *i = &p->instances.data[instance];
+        graph_next_step(p); /* what it does is younger than its life */
+        graph_instance *i = &p->instances.data[instance];
+        i->waiting = false;
         uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
         for (uint32_t s = 0; s < count; s++)
             graph_add_use(p, first + s);
@@ -254,7 +299,7 @@ int solve_run(pta *p, race_error *error)
 {
     for (;;) {
         bear(p);
-        if (p->new_edges.len > 1000) {
+        if (p->options.once && p->new_edges.len > 1000) {
             scc_collapse(p);
         }
         if (p->new_edges.len) send_new_edges(p);

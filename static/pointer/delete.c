@@ -1,0 +1,296 @@
+/* Deletion. When an edge goes, each fact that it may have brought is questioned. A fact is kept when one of its incoming
+ * neighbours still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), else it is taken away, what it led to is
+ * questioned in turn, and the edges and calls that depended on it go.
+ *
+ * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself: after
+ * `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep the load
+ * alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both older than
+ * the fact in question, and every fact is younger than what it was first derived from. A fact that has only younger
+ * support is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
+ * result is exactly that of an analysis from scratch.
+ *
+ * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change reaches,
+ * `reset` empties every set that it reaches. */
+#include "static/pointer/graph.h"
+
+typedef struct {
+    uint32_t node;
+    pta_key key;
+} question;
+
+struct deletion {
+    VEC(question) questions;
+    id_list losers;       /* components that have lost keys: graph_node.lost says of which objects */
+    id_list unborn;       /* instances that nobody older calls */
+};
+
+static struct deletion *state(pta *p)
+{
+    if (!p->deletion) p->deletion = base_alloc_zero(1, sizeof *p->deletion);
+    return p->deletion;
+}
+
+static pta_set *set_of(const pta *p, uint32_t node)
+{
+    return &p->nodes.data[graph_component(p, node)].set;
+}
+
+/* A key may have gone: it, and each class of its object, which may owe its form to it. */
+static void ask(pta *p, uint32_t node, pta_key key)
+{
+    if (!key) return;
+    const pta_set *set = set_of(p, node);
+    for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++)
+        if (set->keys[i] == key || (!offset_is_exact(key_offset(set->keys[i])) && offset_covers(key_offset(set->keys[i]), key_offset(key))))
+            vec_push(&state(p)->questions, (question){node, set->keys[i]});
+}
+
+static void retract_edge(pta *p, uint32_t edge)
+{
+    const graph_edge e = p->edges.data[edge];
+    graph_remove_edge(p, edge);
+    if (e.from == NO_NODE) {
+        ask(p, e.to, e.key);
+        return;
+    }
+    const pta_set *from = set_of(p, e.from);
+    const graph_label *label = &p->labels.data[e.label];
+    for (uint32_t i = 0; i < from->len; i++)
+        ask(p, e.to, e.label ? graph_transfer(p, from->keys[i], label) : from->keys[i]);
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------------------- */
+
+static void check_life(pta *p, uint32_t instance)
+{
+    graph_instance *i = &p->instances.data[instance];
+    if (!i->live || i->root) return;
+    for (uint32_t c = 0; p->options.algorithm == PTA_IPA && c < i->callers.len; c++)
+        if (i->callers.data[c].rank < i->rank && p->instances.data[p->uses.data[i->callers.data[c].use].instance].live) return;
+    i->live = false;
+    vec_push(&state(p)->unborn, instance);
+    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t s = 0; s < count; s++)
+        delete_use(p, first + s);
+}
+
+static void retract_call(pta *p, uint32_t use, uint32_t func, pta_key key)
+{
+    uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
+    unsigned twins = p->rules->twins(p, caller, id);
+    for (unsigned twin = 0; twin < twins; twin++) {
+        uint32_t callee = graph_instance_of(p, func, context_callee(p, caller, id, func, twin));
+        graph_instance *i = &p->instances.data[callee];
+        for (uint32_t c = 0; c < i->callers.len; c++) {
+            if (i->callers.data[c].use != use || i->callers.data[c].key != key) continue;
+            i->callers.data[c] = i->callers.data[--i->callers.len];
+            check_life(p, callee);
+            break;
+        }
+    }
+}
+
+/* The function that a call through `key` reaches; PTA_NO_FUNC: none. */
+static uint32_t callee_of(const pta *p, uint32_t use, pta_key key)
+{
+    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
+    if (site->kind == PTA_FUNCTION) return site->func;
+    bool lifted = p->program->funcs.data[p->instances.data[p->uses.data[use].instance].func].lift;
+    return site->kind == PTA_EXTERNAL && lifted ? p->program->unknown : PTA_NO_FUNC;
+}
+
+void delete_use(pta *p, uint32_t use)
+{
+    const pta_stmt *stmt = graph_stmt(p, use);
+    uint32_t pointer = graph_pointer_node(p, use);
+    if (pointer != NO_NODE) {
+        id_list *uses = &p->nodes.data[pointer].uses;
+        uint32_t at = 0;
+        while (at < uses->len && uses->data[at] != use)
+            at++;
+        if (at == uses->len) return; /* it was not there */
+        uses->data[at] = uses->data[--uses->len];
+    }
+    if (stmt->kind == PTA_CALL) {
+        if (pointer == NO_NODE) {
+            if (p->program->calls.data[stmt->ref].func != PTA_NO_FUNC)
+                retract_call(p, use, p->program->calls.data[stmt->ref].func, NO_KEY);
+        } else {
+            key_list keys = {0};
+            const pta_set *set = set_of(p, pointer);
+            for (uint32_t i = 0; i < set->len; i++)
+                if (callee_of(p, use, set->keys[i]) != PTA_NO_FUNC) vec_push(&keys, set->keys[i]);
+            for (uint32_t i = 0; i < keys.len; i++)
+                retract_call(p, use, callee_of(p, use, keys.data[i]), keys.data[i]);
+            vec_free(&keys);
+        }
+    }
+    while (p->uses.data[use].edges != NO_EDGE)
+        retract_edge(p, p->uses.data[use].edges);
+}
+
+/* --- facts --------------------------------------------------------------------------------------------------------------- */
+
+/* What depended on keys of an object that a component no longer has. */
+static void retract_object(pta *p, uint32_t component, uint32_t object, pta_key key)
+{
+    uint32_t member = component;
+    do {
+        for (uint32_t u = 0; u < p->nodes.data[member].uses.len; u++) {
+            uint32_t use = p->nodes.data[member].uses.data[u];
+            for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
+                next = p->edges.data[e].next;
+                pta_key on = p->edges.data[e].key;
+                if (key_object(on) == object && set_find(set_of(p, component), on) == UINT32_MAX) retract_edge(p, e);
+            }
+            uint32_t func = graph_stmt(p, use)->kind == PTA_CALL ? callee_of(p, use, key) : PTA_NO_FUNC;
+            if (func != PTA_NO_FUNC) retract_call(p, use, func, key);
+        }
+        member = p->nodes.data[member].next;
+    } while (member != component);
+}
+
+static void note_loss(pta *p, uint32_t component, uint32_t object)
+{
+    id_list *lost = &p->nodes.data[component].lost;
+    if (lost->len && lost->data[lost->len - 1] == object) return;
+    if (!lost->len) vec_push(&state(p)->losers, component);
+    vec_push(lost, object);
+}
+
+static void take_one(pta *p, uint32_t component, pta_key key)
+{
+    set_remove(&p->nodes.data[component].set, &key, 1);
+    note_loss(p, component, key_object(key));
+    uint32_t member = component;
+    do {
+        for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
+            const graph_edge *e = &p->edges.data[p->nodes.data[member].out.data[i]];
+            if (!e->label && graph_component(p, e->to) == component) continue;
+            ask(p, e->to, e->label ? graph_transfer(p, key, &p->labels.data[e->label]) : key);
+        }
+        member = p->nodes.data[member].next;
+    } while (member != component);
+    retract_object(p, component, key_object(key), key);
+}
+
+/* A key goes; a class with all keys of its object, since those that lie dormant have not been sent everywhere. */
+static void take_away(pta *p, uint32_t component, pta_key key)
+{
+    const pta_set *set = &p->nodes.data[component].set;
+    if (offset_is_exact(key_offset(key))) {
+        take_one(p, component, key);
+        return;
+    }
+    for (;;) {
+        uint32_t at = set_group(set, key_object(key));
+        if (at >= set->len || key_object(set->keys[at]) != key_object(key)) break;
+        take_one(p, component, set->keys[at]);
+    }
+}
+
+/* What an edge brings of one object to its target, from facts older than `rank`. */
+static void collect(const pta *p, const graph_edge *e, uint32_t component, uint32_t object, uint64_t rank, key_list *out)
+{
+    if (e->rank >= rank) return;
+    if (e->from == NO_NODE) {
+        if (key_object(e->key) == object) vec_push(out, e->key);
+        return;
+    }
+    uint32_t from = graph_component(p, e->from);
+    if (from == component && !e->label) return;
+    const pta_set *set = &p->nodes.data[from].set;
+    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
+        if (set->ranks[i] >= rank) continue;
+        pta_key key = e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i];
+        if (key) vec_push(out, key);
+    }
+}
+
+/* Whether a key has support that is older than `rank`: from one neighbour, or a class as the closure of what several bring. */
+static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t rank)
+{
+    key_list found = {0};
+    pta_set all = {0};
+    bool yes = false;
+    uint32_t member = component, object = key_object(key);
+    do {
+        const graph_node *m = &p->nodes.data[member];
+        for (uint32_t i = 0; i < m->in.len && !yes; i++) {
+            uint32_t before = found.len;
+            collect(p, &p->edges.data[m->in.data[i]], component, object, rank, &found);
+            for (uint32_t k = before; k < found.len && !yes; k++)
+                yes = found.data[k] == key;
+        }
+        member = m->next;
+    } while (member != component && !yes);
+    if (!yes && !offset_is_exact(key_offset(key)) && found.len) {
+        key_list added = {0};
+        uint32_t count = found.len;
+        keys_sort(found.data, &count);
+        set_add(&all, found.data, count, 0, &added);
+        yes = set_find(&all, key) != UINT32_MAX;
+        vec_free(&added);
+    }
+    set_free(&all);
+    vec_free(&found);
+    return yes;
+}
+
+static void answer(pta *p, question q)
+{
+    uint32_t component = graph_component(p, q.node);
+    const pta_set *set = &p->nodes.data[component].set;
+    uint32_t at = set_find(set, q.key);
+    if (at == UINT32_MAX) return;
+    switch (p->options.algorithm) {
+    case PTA_IPA:
+        if (!is_supported(p, component, q.key, set->ranks[at])) take_away(p, component, q.key);
+        break;
+    case PTA_REACH: take_away(p, component, q.key); break;
+    case PTA_RESET:
+        while (p->nodes.data[component].set.len)
+            take_away(p, component, p->nodes.data[component].set.keys[p->nodes.data[component].set.len - 1]);
+        break;
+    }
+}
+
+/* --- all of it --------------------------------------------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void delete_run(pta *p)
+{
+    struct deletion *d = state(p);
+    while (d->questions.len)
+        answer(p, d->questions.data[--d->questions.len]);
+    graph_next_step(p);
+    for (uint32_t i = 0; i < d->unborn.len; i++)
+        if (p->instances.data[d->unborn.data[i]].callers.len) graph_make_live(p, d->unborn.data[i]);
+    VEC(lost_fact) lost = {0};
+    for (uint32_t i = 0; i < d->losers.len; i++) {
+        graph_node *n = &p->nodes.data[d->losers.data[i]];
+        uint32_t count = n->lost.len;
+        qsort(n->lost.data, count, sizeof *n->lost.data, by_number);
+        for (uint32_t k = 0; k < count; k++)
+            if (!k || n->lost.data[k] != n->lost.data[k - 1]) vec_push(&lost, (lost_fact){d->losers.data[i], n->lost.data[k]});
+        vec_free(&n->lost);
+    }
+    solve_rederive(p, lost.data, lost.len);
+    vec_free(&lost);
+    vec_clear(&d->unborn);
+    vec_clear(&d->losers);
+}
+
+void delete_close(pta *p)
+{
+    if (!p->deletion) return;
+    vec_free(&p->deletion->questions);
+    vec_free(&p->deletion->losers);
+    vec_free(&p->deletion->unborn);
+    free(p->deletion);
+}
