@@ -84,7 +84,7 @@ static bool context_of(const char *text, pta_options *o)
 static int check_context(pta_program *program, const seen_list *list, const char *context, uint32_t max)
 {
     race_error error;
-    pta_options options = {.once = true, 0};
+    pta_options options = {.once = true};
     pta *p;
     if (!context_of(context, &options)) return usage();
     if (pta_open(program, &options, &p, &error)) {
