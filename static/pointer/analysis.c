@@ -201,6 +201,18 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
     give_places(p, &all, out);
 }
 
+void pta_access_places(const pta *p, const pta_access *access, pta_places *out)
+{
+    pta_points_to(p, access->func, access->base, access->stride, out);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < out->len; i++) {
+        const pta_site *site = &p->program->sites.data[out->data[i].site];
+        bool bounded = out->data[i].exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+        if (!bounded || (out->data[i].offset >= 0 && (uint64_t)out->data[i].offset < site->size)) out->data[kept++] = out->data[i];
+    }
+    out->len = kept;
+}
+
 void pta_escaped(const pta *p, pta_places *out)
 {
     pta_points_to(p, p->program->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);

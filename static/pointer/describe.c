@@ -29,9 +29,7 @@ static void site_name(const pta *p, const pta_place *place, char *to, size_t siz
     const pta_site *site = &p->program->sites.data[place->site];
     switch (site->kind) {
     case PTA_HEAP: heap_name(p, place, to, size); break;
-    case PTA_FRAME:
-        snprintf(to, size, "%s in %s", site->name ? site->name : "frame", p->program->funcs.data[site->func].name);
-        break;
+    case PTA_FRAME: snprintf(to, size, "%s", site->name ? site->name : "frame"); break;
     case PTA_STATIC:
     case PTA_TLS:
         if (site->name)
@@ -56,7 +54,7 @@ static bool element_name(const image_type *type, const char *name, const pta_pla
     return true;
 }
 
-void pta_describe(const pta *p, const pta_place *place, char *to, size_t size)
+static void place_name(const pta *p, const pta_place *place, char *to, size_t size)
 {
     const pta_site *site = &p->program->sites.data[place->site];
     char name[192], address[200];
@@ -80,4 +78,12 @@ void pta_describe(const pta *p, const pta_place *place, char *to, size_t size)
     } else {
         snprintf(to, size, "%s%+d", address, place->offset);
     }
+}
+
+void pta_describe(const pta *p, const pta_place *place, char *to, size_t size)
+{
+    const pta_site *site = &p->program->sites.data[place->site];
+    place_name(p, place, to, size);
+    size_t used = strlen(to);
+    if (site->kind == PTA_FRAME && used < size) snprintf(to + used, size - used, " in %s", p->program->funcs.data[site->func].name);
 }

@@ -91,4 +91,17 @@ if command -v ar >/dev/null && [ -f "$RACE_MATRIX" ]; then
         has "all.a(m1.o)"
     fi
 fi
+
+# The pointer analysis in words.
+expect 0 "$RACE" show --pts "$sample" add
+has "&unprotected"
+expect 0 "$RACE" show --pts --context none "$sample" main
+has "threads in main"
+expect 0 "$RACE" show --callgraph "$sample"
+has "pthread_create -> add"
+has "main -> pthread_create"
+expect 2 "$RACE" show --pts "$sample"
+expect 2 "$RACE" show --pts "$sample" no_such_function
+expect 2 "$RACE" show --pts --context cfa "$sample" main
+expect 2 "$RACE" show --callgraph --format json "$sample"
 finish

@@ -4,7 +4,7 @@
 _race_options() {
     case $1 in
     run) echo "--engine --state --plan --log --exit-code --stats --jobs --help" ;;
-    show) echo "--ir --cfg --format --all --jobs --help" ;;
+    show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
 }

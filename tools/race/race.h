@@ -83,10 +83,22 @@ const char *cli_plain(const char *text, char *buffer, size_t size);
 /* A JSON string; bytes that are not UTF-8 become U+FFFD. */
 json_t *cli_json(const char *text);
 
-/* --- show_module.c, show_cfg.c ------------------------------------------------------------------------------------ */
+/* --- show_module.c, show_cfg.c, show_pointer.c ------------------------------------------------------------------------------------ */
 
 void show_module_text(FILE *to, const lift_module *module, double seconds, bool all);
 json_t *show_module_json(const lift_module *module, double seconds);
+
+/* How the pointer analysis is made. */
+typedef struct {
+    int context; /* pta_context_kind */
+    unsigned k;
+    int jobs; /* 0: as many as there are cores */
+} show_pointer;
+
+/* none, origin[:K], cfa:K */
+bool show_context(const char *text, show_pointer *out);
+int show_points_to(const char *path, char **names, int count, const show_pointer *how);
+int show_call_graph(const char *path, const show_pointer *how);
 
 void show_cfg_text(FILE *to, const lift_module *module, const lift_func *func);
 json_t *show_cfg_json(const lift_module *module, const lift_func *func);

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef enum { VIEW_AUTO, VIEW_IR, VIEW_CFG } view;
+typedef enum { VIEW_AUTO, VIEW_IR, VIEW_CFG, VIEW_PTS, VIEW_CALLS } view;
 typedef enum { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON } format;
 
 typedef struct {
@@ -16,16 +16,20 @@ typedef struct {
     format format;
     bool all;  /* every opaque mnemonic, not only the frequent ones */
     long jobs; /* 0: as many as there are cores */
+    show_pointer pointer;
     char **operands;
     int operand_count;
 } request;
 
-enum { KEY_HELP = 1, KEY_IR, KEY_CFG, KEY_FORMAT, KEY_ALL, KEY_JOBS };
+enum { KEY_HELP = 1, KEY_IR, KEY_CFG, KEY_PTS, KEY_CALLS, KEY_CONTEXT, KEY_FORMAT, KEY_ALL, KEY_JOBS };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
     {"ir", 0, KEY_IR, false},
     {"cfg", 0, KEY_CFG, false},
+    {"pts", 0, KEY_PTS, false},
+    {"callgraph", 0, KEY_CALLS, false},
+    {"context", 0, KEY_CONTEXT, true},
     {"format", 0, KEY_FORMAT, true},
     {"all", 0, KEY_ALL, false},
     {"jobs", 'j', KEY_JOBS, true},
@@ -157,6 +161,16 @@ static int parse(int argc, char **argv, request *r)
         case KEY_CFG:
             r->view = VIEW_CFG;
             break;
+        case KEY_PTS:
+            r->view = VIEW_PTS;
+            break;
+        case KEY_CALLS:
+            r->view = VIEW_CALLS;
+            break;
+        case KEY_CONTEXT:
+            if (show_context(walk.value, &r->pointer)) break;
+            cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
+            return CLI_BAD;
         case KEY_ALL:
             r->all = true;
             break;
@@ -177,12 +191,13 @@ static int parse(int argc, char **argv, request *r)
 static bool are_functions(const request *r)
 {
     struct stat status;
-    return r->view != VIEW_AUTO || (r->operand_count == 2 && stat(r->operands[1], &status) != 0);
+    return (r->view != VIEW_AUTO && r->view != VIEW_CALLS) || (r->view == VIEW_AUTO && r->operand_count == 2 && stat(r->operands[1], &status) != 0);
 }
 
 static int show_run(int argc, char **argv)
 {
     request r = {.operands = base_alloc_zero((size_t)argc, sizeof(char *))};
+    show_context("origin", &r.pointer);
     json_t *top = NULL, *array = NULL;
     int code = EXIT_USAGE;
     int parsed = parse(argc, argv, &r);
@@ -204,17 +219,24 @@ static int show_run(int argc, char **argv)
         cli_usage(argv[0], "the format dot is for --cfg");
         goto out;
     }
-    if (r.format == FORMAT_JSON && functions && r.view != VIEW_CFG) {
-        cli_usage(argv[0], "the IR has a text format only");
+    if (r.format == FORMAT_JSON && (functions || r.view == VIEW_CALLS) && r.view != VIEW_CFG) {
+        cli_usage(argv[0], "only the summary and --cfg have a JSON format");
         goto out;
     }
+    r.pointer.jobs = (int)r.jobs;
     if (r.format == FORMAT_JSON) {
         array = json_array();
         top = json_pack("{s:i, s:o}", "version", 1, functions ? "functions" : "modules", array);
         if (!top) base_oom(0);
     }
     code = EXIT_CLEAN;
-    if (functions)
+    if (r.view == VIEW_PTS)
+        code = show_points_to(r.operands[0], r.operands + 1, r.operand_count - 1, &r.pointer);
+    else if (r.view == VIEW_CALLS)
+        for (int i = 0; i < r.operand_count; i++) {
+            if (show_call_graph(r.operands[i], &r.pointer) != EXIT_CLEAN) code = EXIT_USAGE;
+        }
+    else if (functions)
         code = show_functions(&r, array);
     else
         for (int i = 0; i < r.operand_count; i++)
@@ -236,7 +258,8 @@ const command command_show = {
     .summary = "look inside a program: functions, control flow, IR",
     .help = "usage: race show [OPTION...] FILE...\n"
             "       race show [OPTION...] FILE FUNCTION\n"
-            "       race show --ir|--cfg [OPTION...] FILE FUNCTION...\n"
+            "       race show --ir|--cfg|--pts [OPTION...] FILE FUNCTION...\n"
+            "       race show --callgraph [OPTION...] FILE...\n"
             "\n"
             "Prints what race understands of an x86-64 ELF file: a program, a shared library, an object file, or\n"
             "every object file of an archive. Without FUNCTION: a summary of each module. With FUNCTION, which is a\n"
@@ -245,6 +268,9 @@ const command command_show = {
             "options:\n"
             "  --ir                     the IR of the functions (what follows FILE is never taken for a file)\n"
             "  --cfg                    the control-flow graph of the functions\n"
+            "  --pts                    what each access of the functions may point to\n"
+            "  --callgraph              who calls whom, calls through pointers included\n"
+            "  --context C              of --pts and --callgraph: none, origin[:K] (the default) or cfa:K\n"
             "  --format text|dot|json   text is the default; dot is for --cfg, json for --cfg and the summary\n"
             "  --all                    list all opaque mnemonics, not only the most frequent ones\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"

@@ -1,0 +1,148 @@
+/* `race show --pts` and `--callgraph`: what the pointer analysis knows, in words. */
+#include "tools/race/race.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "static/pointer/pointer.h"
+
+bool show_context(const char *text, show_pointer *out)
+{
+    static const struct {
+        const char *name;
+        pta_context_kind kind;
+        long k; /* without a number behind the name; 0: there has to be one */
+    } kinds[] = {{"none", PTA_CONTEXT_NONE, 1}, {"origin", PTA_CONTEXT_ORIGIN, 1}, {"cfa", PTA_CONTEXT_CFA, 0}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t len = strlen(kinds[i].name);
+        long k = kinds[i].k;
+        if (strncmp(text, kinds[i].name, len)) continue;
+        bool numbered = text[len] == ':' && kinds[i].kind != PTA_CONTEXT_NONE;
+        if (numbered ? !cli_number(text + len + 1, 1, 4, &k) : text[len] || !k) return false;
+        out->context = (int)kinds[i].kind;
+        out->k = (unsigned)k;
+        return true;
+    }
+    return false;
+}
+
+typedef struct {
+    image_list list;
+    lift_module **modules;
+    pta_program *program;
+    pta *result;
+} analysis;
+
+static void close_analysis(analysis *a)
+{
+    pta_close(a->result);
+    pta_program_close(a->program);
+    for (uint32_t i = 0; i < a->list.count; i++)
+        lift_close(a->modules[i]);
+    free(a->modules);
+    image_list_close(&a->list);
+}
+
+static int open_analysis(analysis *a, const char *path, const show_pointer *how)
+{
+    race_error error;
+    if (image_open_all(path, &a->list, &error) < 0) return cli_error("%s", error.text);
+    a->modules = base_alloc_zero(a->list.count, sizeof *a->modules);
+    for (uint32_t i = 0; i < a->list.count; i++)
+        a->modules[i] = lift_open(a->list.images[i], &(lift_options){.jobs = how->jobs});
+    a->program = pta_program_open(a->modules, a->list.count, how->jobs);
+    pta_options options = {.context = (pta_context_kind)how->context, .k = how->k, .once = true, .jobs = how->jobs};
+    if (pta_open(a->program, &options, &a->result, &error)) {
+        close_analysis(a);
+        return cli_error("%s: %s", path, error.text);
+    }
+    return EXIT_CLEAN;
+}
+
+static void print_line(const image *img, uint64_t addr, uint32_t *last)
+{
+    image_line line;
+    if (!image_line_at(img, addr, &line) || !line.file || line.line == *last) return;
+    const char *slash = strrchr(line.file, '/');
+    printf("    %s:%u\n", slash ? slash + 1 : line.file, line.line);
+    *last = line.line;
+}
+
+static void print_access(const analysis *a, const pta_func *func, const pta_access *access, pta_places *places)
+{
+    char text[256], plain[256];
+    printf("  0x%llx  %s%s%u ", (unsigned long long)func->lift->insns[access->insn].addr,
+           access->flags & IR_READ ? "r" : "", access->flags & IR_WRITE ? "w" : "", access->width);
+    pta_access_places(a->result, access, places);
+    for (uint32_t i = 0; i < places->len; i++) {
+        pta_describe(a->result, &places->data[i], text, sizeof text);
+        printf("%s %s", i ? "," : "", cli_plain(text, plain, sizeof plain));
+    }
+    printf("%s\n", places->len ? "" : " nothing");
+}
+
+static bool is_named(const analysis *a, const pta_func *func, const char *name)
+{
+    const lift_func *found = func->lift ? lift_func_named(a->modules[func->module], name) : NULL;
+    return found && found == func->lift;
+}
+
+int show_points_to(const char *path, char **names, int count, const show_pointer *how)
+{
+    analysis a = {0};
+    if (open_analysis(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
+    int code = EXIT_CLEAN;
+    pta_places places = {0};
+    for (int k = 0; k < count; k++) {
+        bool found = false;
+        for (uint32_t f = 0; f < a.program->funcs.len; f++) {
+            const pta_func *func = &a.program->funcs.data[f];
+            if (!is_named(&a, func, names[k])) continue;
+            found = true;
+            uint32_t accesses, line = 0;
+            const pta_access *all = pta_accesses(a.program, f, &accesses);
+            printf("function %s\n", func->name);
+            for (uint32_t i = 0; i < accesses; i++) {
+                print_line(a.list.images[func->module], func->lift->insns[all[i].insn].addr, &line);
+                print_access(&a, func, &all[i], &places);
+            }
+        }
+        if (!found) code = cli_error("%s: no function %s", path, names[k]);
+    }
+    vec_free(&places);
+    close_analysis(&a);
+    return code;
+}
+
+static int by_names(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    int order = strcmp(x[0], y[0]);
+    return order ? order : strcmp(x[1], y[1]);
+}
+
+int show_call_graph(const char *path, const show_pointer *how)
+{
+    analysis a = {0};
+    if (open_analysis(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
+    pta_call_edge *edges;
+    uint32_t count = pta_call_graph(a.result, &edges);
+    const char *(*names)[2] = base_alloc(count * sizeof *names);
+    for (uint32_t i = 0; i < count; i++) {
+        pta_instance caller, callee;
+        pta_instance_at(a.result, edges[i].caller, &caller);
+        pta_instance_at(a.result, edges[i].callee, &callee);
+        names[i][0] = a.program->funcs.data[caller.func].name;
+        names[i][1] = a.program->funcs.data[callee.func].name;
+    }
+    if (count) qsort(names, count, sizeof *names, by_names);
+    for (uint32_t i = 0; i < count; i++) {
+        char from[256], to[256];
+        if (i && !by_names(names[i], names[i - 1])) continue;
+        printf("%s -> %s\n", cli_plain(names[i][0], from, sizeof from), cli_plain(names[i][1], to, sizeof to));
+    }
+    free(names);
+    free(edges);
+    close_analysis(&a);
+    return EXIT_CLEAN;
+}
