@@ -5,8 +5,8 @@
  *   kinds.c      pointers and numbers, as far as a function tells
  *   linear.c     strides of indices
  *   address.c    which object an address of a module belongs to
- *   model.c      library functions, as a table in a small language; model_table.c: the table
- *   offset.h     places inside an object: exact bytes and strided classes, as one 32-bit word
+ *   model.c      library functions in a small language; model_name.c: by their names; model_table.c: the table
+ *   offset.h     places inside an object: exact bytes and strided classes, as one number
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
@@ -173,11 +173,10 @@ typedef struct {
     pta_algorithm algorithm;
     bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
     int jobs;            /* 0: all cores */
-    uint64_t memory;     /* bytes that the analysis may use; 0: no limit */
     volatile int *stop;  /* when it becomes nonzero the work ends */
 } pta_options;
 
-/* From scratch. On failure (memory, stop) `*out` is NULL and `error` has one line. */
+/* From scratch. On failure (stop) `*out` is NULL and `error` has one line. */
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error);
 void pta_close(pta *p);
 
