@@ -106,7 +106,7 @@ static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
     for (int t = 0; t < p->lane_count; t++) {
         key_list *inbox = &p->lanes[t].inbox[component];
         vec_reserve(&lane->scratch, lane->scratch.len + inbox->len);
-        memcpy(lane->scratch.data + lane->scratch.len, inbox->data, inbox->len * sizeof *inbox->data);
+        if (inbox->len) memcpy(lane->scratch.data + lane->scratch.len, inbox->data, inbox->len * sizeof *inbox->data);
         lane->scratch.len += inbox->len;
         if (inbox->cap > 4096)
             vec_free(inbox);
