@@ -9,18 +9,6 @@ static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, uns
     return 0;
 }
 
-static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
-{
-    (void)p, (void)caller, (void)call;
-    return 1;
-}
-
-static uint32_t thread(const pta *p, uint32_t base)
-{
-    (void)p, (void)base;
-    return 0;
-}
-
 static uint64_t hash(const pta *p, uint32_t base)
 {
     (void)p;
@@ -38,4 +26,4 @@ static void close_rules(pta *p)
     (void)p;
 }
 
-const context_rules context_none = {enter, twins, thread, hash, describe, close_rules};
+const context_rules context_none = {enter, context_one_twin, context_one_thread, hash, describe, close_rules};

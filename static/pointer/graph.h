@@ -223,6 +223,10 @@ struct context_rules {
 
 extern const context_rules context_none, context_origin, context_cfa;
 
+/* For rules that do not tell threads apart. */
+unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
+uint32_t context_one_thread(const pta *p, uint32_t base);
+
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
 uint32_t context_intern(pta *p, graph_context context);
 

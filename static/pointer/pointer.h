@@ -1,6 +1,7 @@
 /* static/pointer: which objects each pointer of a program may point to, and who calls whom.
  *
- *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function
+ *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
+ *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
  *   linear.c     strides of indices

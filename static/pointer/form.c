@@ -1,0 +1,237 @@
+/* Values as forms, and forms as variables of statements. */
+#include "static/pointer/form.h"
+
+#include <stdlib.h>
+
+#include "static/pointer/kinds.h"
+#include "static/pointer/linear.h"
+#include "static/pointer/offset.h"
+
+uint32_t form_new_var(generator *g)
+{
+    return g->out->var_count++;
+}
+
+void form_emit(generator *g, pta_stmt stmt)
+{
+    vec_push(&g->out->stmts, stmt);
+}
+
+static uint64_t form_hash(uint8_t kind, int64_t value)
+{
+    uint64_t h = ((uint64_t)value ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+/* The variable of a form that is not one itself; *fresh: it has no statements yet. */
+uint32_t form_known(generator *g, uint8_t kind, int64_t value, bool *fresh)
+{
+    if (g->known_count * 2 >= g->known_capacity) {
+        uint32_t capacity = g->known_capacity ? g->known_capacity * 2 : 32;
+        known_form *old = g->known;
+        g->known = base_alloc_zero(capacity, sizeof *g->known);
+        for (uint32_t i = 0; i < g->known_capacity; i++) {
+            if (old[i].kind == FORM_NONE) continue;
+            uint64_t at = form_hash(old[i].kind, old[i].value) & (capacity - 1);
+            while (g->known[at].kind != FORM_NONE)
+                at = (at + 1) & (capacity - 1);
+            g->known[at] = old[i];
+        }
+        free(old);
+        g->known_capacity = capacity;
+    }
+    uint64_t at = form_hash(kind, value) & (g->known_capacity - 1);
+    for (; g->known[at].kind != FORM_NONE; at = (at + 1) & (g->known_capacity - 1))
+        if (g->known[at].kind == kind && g->known[at].value == value) return *fresh = false, g->known[at].var;
+    g->known[at] = (known_form){kind, value, form_new_var(g)};
+    g->known_count++;
+    *fresh = true;
+    return g->known[at].var;
+}
+
+void form_emit_address(generator *g, uint32_t var, uint32_t site, int64_t offset)
+{
+    form_emit(g, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, (int32_t)offset}, .ref = site});
+}
+
+static void emit_places(generator *g, uint32_t var, const address_space *space, int64_t at)
+{
+    address_place places[2];
+    uint32_t n = address_places(space, at, places);
+    for (uint32_t i = 0; i < n; i++)
+        form_emit_address(g, var, places[i].site, places[i].offset);
+}
+
+static void emit_frame(generator *g, uint32_t var, int64_t at)
+{
+    address_place places[2];
+    uint32_t n = address_places(&g->frame, at, places);
+    for (uint32_t i = 0; i < n; i++)
+        form_emit_address(g, var, GENERATE_LOCAL | places[i].site, places[i].offset);
+    if (!address_find(&g->frame, at)) form_emit_address(g, var, GENERATE_LOCAL | g->frame_site, at);
+}
+
+static void emit_const(generator *g, uint32_t var, uint64_t addr)
+{
+    const lift_func *f = image_is_code(g->img, addr) ? lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module],
+                                                                    addr)
+                                                     : NULL;
+    if (f)
+        form_emit_address(g, var, g->module->first_function_site + f->id, 0);
+    else
+        emit_places(g, var, g->module->statics, (int64_t)addr);
+}
+
+/* A form as an operand of a statement. */
+pta_operand form_operand(generator *g, form f)
+{
+    bool fresh;
+    uint32_t var;
+    switch (f.kind) {
+    case FORM_VAR:
+        if (f.value < -(1 << 29) || f.value > 1 << 29) return (pta_operand){PTA_NO_VAR, 0};
+        return (pta_operand){f.var, (int32_t)f.value};
+    case FORM_CONST:
+        var = form_known(g, FORM_CONST, f.value, &fresh);
+        if (fresh) emit_const(g, var, (uint64_t)f.value);
+        return (pta_operand){var, 0};
+    case FORM_FRAME:
+        if (f.value < -(1 << 29) || f.value > 1 << 29) return (pta_operand){PTA_NO_VAR, 0};
+        if (f.value >= 0) return (pta_operand){PTA_RSP, (int32_t)f.value};
+        var = form_known(g, FORM_FRAME, f.value, &fresh);
+        if (fresh) emit_frame(g, var, f.value);
+        return (pta_operand){var, 0};
+    case FORM_ALIGNED:
+        var = form_known(g, FORM_ALIGNED, 0, &fresh);
+        if (fresh) form_emit_address(g, var, GENERATE_LOCAL | g->aligned_site, 0);
+        return (pta_operand){var, (int32_t)f.value};
+    case FORM_TLS: {
+        int64_t at = f.value + (int64_t)g->img->tls_size;
+        var = form_known(g, FORM_TLS, f.value, &fresh);
+        if (fresh) emit_places(g, var, g->module->tls, at);
+        return (pta_operand){var, 0};
+    }
+    default:
+        return (pta_operand){PTA_NO_VAR, 0};
+    }
+}
+
+/* The same for an access to exactly this address: it can mean one object only. */
+pta_operand form_direct(generator *g, form f)
+{
+    if (f.kind != FORM_CONST) return form_operand(g, f);
+    bool fresh;
+    uint32_t var = form_known(g, FORM_DIRECT, f.value, &fresh);
+    const address_home *home = fresh ? address_find(g->module->statics, f.value) : NULL;
+    if (home) form_emit_address(g, var, home->site, f.value - home->start);
+    return (pta_operand){var, 0};
+}
+
+/* The same for a constant to which an index is added. */
+pta_operand form_indexed(generator *g, form f, uint32_t stride)
+{
+    uint32_t step = stride & ~(uint32_t)PTA_BACK;
+    if (f.kind != FORM_CONST || step <= 1 || step >= 4096 || image_is_code(g->img, (uint64_t)f.value)) return form_operand(g, f);
+    bool fresh;
+    address_place places[4];
+    uint32_t var = form_known(g, FORM_INDEXED, f.value * 4096 + step, &fresh);
+    uint32_t n = fresh ? address_indexed(g->module->statics, f.value, step, places) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        form_emit_address(g, var, places[i].site, places[i].offset);
+    return (pta_operand){var, 0};
+}
+
+form form_var(uint32_t var)
+{
+    return (form){FORM_VAR, var, 0};
+}
+
+form form_site(generator *g, uint32_t site)
+{
+    bool fresh;
+    uint32_t var = form_known(g, FORM_SITE, site, &fresh);
+    bool external = site == g->module->external;
+    if (fresh)
+        form_emit(g, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = site,
+                           .stride = external ? PTA_ANY : PTA_SAME});
+    return form_var(var);
+}
+
+form form_add(form f, int64_t k)
+{
+    if (f.kind != FORM_NONE) f.value += k;
+    return f;
+}
+
+/* dst may be what `f` is, changed as `stride` says after adding delta. */
+void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride)
+{
+    pta_operand src = stride == PTA_SAME || stride >= PTA_ALIGN ? form_operand(g, f) : form_indexed(g, f, stride);
+    if (src.var == PTA_NO_VAR) return;
+    if (src.var == dst && !src.delta && !delta && stride == PTA_SAME) return;
+    src.delta += (int32_t)delta;
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {dst, 0}, .src = src, .stride = stride});
+}
+
+/* The stride of adding v * scale; PTA_SAME when that is nothing. */
+uint32_t form_stride(const generator *g, ir_value v, int64_t scale)
+{
+    bool back;
+    uint64_t m = linear_stride(g->ir, v, scale, &back);
+    if (!m) return PTA_SAME;
+    return (m < PTA_BACK ? (uint32_t)m : PTA_ANY) | (back ? PTA_BACK : 0);
+}
+
+form form_const(const generator *g, int64_t value)
+{
+    return kinds_is_address(g->img, value) ? (form){FORM_CONST, 0, value} : (form){0};
+}
+
+/* What the loader leaves in a word. */
+static form reloc_form(generator *g, const image_reloc *reloc)
+{
+    switch (reloc->kind) {
+    case IMAGE_REL_ADDR:
+    case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
+    case IMAGE_REL_TPOFF:
+        return reloc->name && !reloc->target ? form_site(g, g->module->external)
+                                             : (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size};
+    case IMAGE_REL_SYMBOL: {
+        uint32_t site = g->module->slots[reloc - g->img->relocs];
+        return form_add(form_site(g, site == PTA_NO_SITE ? g->module->external : site), reloc->addend);
+    }
+    default: return (form){0};
+    }
+}
+
+/* A word that never changes after start-up. */
+bool form_word(generator *g, uint64_t addr, form *f)
+{
+    const image_reloc *reloc = image_reloc_at(g->img, addr);
+    bool slot = reloc && reloc->slot && reloc->kind != IMAGE_REL_IFUNC;
+    if (!slot && !image_is_constant(g->img, addr, 8)) return false;
+    *f = reloc ? reloc_form(g, reloc) : (form){0};
+    return true;
+}
+
+uint32_t form_both_strides(uint32_t a, uint32_t b)
+{
+    uint32_t back = (a | b) & PTA_BACK;
+    a &= ~PTA_BACK;
+    b &= ~PTA_BACK;
+    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
+}
+
+/* A pointer is added to a number: the other operand is none, whatever it looks like. */
+void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb)
+{
+    if (!a || !b) return;
+    if (g->kinds[a] == KIND_POINTER && g->kinds[b] != KIND_POINTER && fb->kind != FORM_TPOFF) fb->kind = FORM_NONE;
+    if (g->kinds[b] == KIND_POINTER && g->kinds[a] != KIND_POINTER && fa->kind != FORM_TPOFF) fa->kind = FORM_NONE;
+}
+
+uint64_t form_number(const generator *g, ir_value v)
+{
+    const ir_insn *insn = v ? &g->ir->insns[ir_origin(g->ir, v)] : NULL;
+    return insn && insn->op == IR_CONST && insn->imm > 0 && insn->imm < 1 << 24 ? (uint64_t)insn->imm : 0;
+}

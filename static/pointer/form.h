@@ -1,0 +1,98 @@
+/* Inside generation: what a value of the IR is to the pointer analysis. Each value has a form: a constant address, a place in
+ * the frame or in the TLS block, or a variable plus a constant, so that address arithmetic with constants costs no statement.
+ * Forms of operands are known before a value is looked at: values in the order of the blocks, phis first. */
+#ifndef RACE_POINTER_FORM_H
+#define RACE_POINTER_FORM_H
+
+#include "static/pointer/generate.h"
+
+typedef enum {
+    FORM_NONE,    /* not a pointer */
+    FORM_VAR,     /* var + value */
+    FORM_CONST,   /* the module address `value` */
+    FORM_FRAME,   /* stack pointer at entry + value */
+    FORM_ALIGNED, /* realigned stack pointer + value */
+    FORM_TLS,     /* thread pointer + value */
+    FORM_TPOFF,   /* the number `value`, to be added to the thread pointer */
+    FORM_SITE,    /* the address of site `value`; only as a key */
+    FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
+    FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
+    FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
+} form_kind;
+
+typedef struct {
+    uint8_t kind;
+    uint32_t var;
+    int64_t value;
+} form;
+
+typedef struct {
+    uint8_t kind; /* FORM_NONE: free */
+    int64_t value;
+    uint32_t var;
+} known_form;
+
+typedef struct {
+    const pta_program *program;
+    const generate_module *module;
+    const image *img;
+    const lift_func *func;
+    const ir_func *ir;
+    uint32_t func_id;
+    generated *out;
+    form *forms;
+    uint8_t *kinds; /* value_kind of each value */
+    uint32_t *call_of; /* per value: local call number + 1 */
+    known_form *known; /* hash table of forms that have a variable */
+    uint32_t known_count, known_capacity;
+    address_space frame;
+    uint32_t frame_site, aligned_site;
+    uint32_t block;
+} generator;
+
+/* --- form.c ------------------------------------------------------------------------------------------------------------- */
+
+uint32_t form_new_var(generator *g);
+void form_emit(generator *g, pta_stmt stmt);
+void form_emit_address(generator *g, uint32_t var, uint32_t site, int64_t offset);
+/* The variable of a form that is not one itself; *fresh: it has no statements yet. */
+uint32_t form_known(generator *g, uint8_t kind, int64_t value, bool *fresh);
+
+form form_var(uint32_t var);
+form form_site(generator *g, uint32_t site);
+form form_const(const generator *g, int64_t value); /* a number that is an address, or nothing */
+form form_add(form f, int64_t k);
+/* A word that never changes after start-up; false: it may change. */
+bool form_word(generator *g, uint64_t addr, form *f);
+/* Of two values that are added, the one that cannot be the pointer becomes FORM_NONE. */
+void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb);
+
+/* A form as an operand: as a value, for an access to exactly this address, as the base of an index. */
+pta_operand form_operand(generator *g, form f);
+pta_operand form_direct(generator *g, form f);
+pta_operand form_indexed(generator *g, form f, uint32_t stride);
+/* dst may be what `f` is, changed as `stride` says after adding delta. */
+void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride);
+
+/* The stride of adding v * scale; PTA_SAME when that is nothing. */
+uint32_t form_stride(const generator *g, ir_value v, int64_t scale);
+uint32_t form_both_strides(uint32_t a, uint32_t b);
+uint64_t form_number(const generator *g, ir_value v); /* a small positive constant, or 0 */
+
+/* --- generate_memory.c ------------------------------------------------------------------------------------------------ */
+
+enum { BLOCK_WORDS = 64 }; /* a larger block is copied from any word to any word */
+
+void generate_access(generator *g, const ir_insn *access);
+form generate_load(generator *g, const ir_insn *insn);
+void generate_store(generator *g, const ir_insn *insn);
+/* A block copy of `size` bytes, 0: unknown. */
+void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size, uint32_t insn);
+
+/* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
+
+void generate_call(generator *g, ir_value v);
+form generate_result(generator *g, const ir_insn *insn);
+void generate_return(generator *g, const ir_insn *insn);
+
+#endif

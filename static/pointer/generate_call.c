@@ -1,0 +1,150 @@
+/* Calls by the System V ABI as statements: whom they name, what they pass, what comes back. */
+#include "static/pointer/form.h"
+
+static uint32_t slot_func(const generator *g, uint64_t slot)
+{
+    const image_reloc *reloc = image_reloc_at(g->img, slot);
+    if (!reloc || !reloc->slot) return PTA_NO_FUNC;
+    if (reloc->kind == IMAGE_REL_ADDR) {
+        const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
+        return f ? g->module->first_func + f->id : PTA_NO_FUNC;
+    }
+    if (reloc->kind != IMAGE_REL_SYMBOL) return PTA_NO_FUNC;
+    uint32_t site = g->module->slots[reloc - g->img->relocs];
+    if (site == PTA_NO_SITE) return g->module->unknown;
+    return g->program->sites.data[site].kind == PTA_FUNCTION ? g->program->sites.data[site].func : PTA_NO_FUNC;
+}
+
+/* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
+static uint32_t named_callee(generator *g, const ir_insn *call)
+{
+    uint8_t flow = g->func->insns[call->insn].flow;
+    if (!call->imm) return PTA_NO_FUNC;
+    uint64_t target = (uint64_t)call->imm;
+    if (flow == FLOW_CALL_SLOT || flow == FLOW_JUMP_SLOT) return slot_func(g, target);
+    const image_plt *plt = image_plt_at(g->img, target);
+    if (plt) {
+        uint32_t func = g->module->plts[plt - g->img->plts];
+        return func == PTA_NO_FUNC ? g->module->unknown : func;
+    }
+    const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
+    return f ? g->module->first_func + f->id : g->module->unknown;
+}
+
+/* `__tls_get_addr(&{module, offset})`: the place in the TLS block that the two words name. */
+static bool tls_call(generator *g, const ir_insn *call, form *f)
+{
+    form arg = g->forms[g->ir->args[call->a + IR_CALL_RDI]];
+    if (arg.kind != FORM_CONST) return false;
+    const image_reloc *mod = image_reloc_at(g->img, (uint64_t)arg.value);
+    if (!mod || mod->kind != IMAGE_REL_DTPMOD) return false;
+    const image_reloc *off = image_reloc_at(g->img, (uint64_t)arg.value + 8);
+    uint64_t offset = 0;
+    if (off && off->kind == IMAGE_REL_DTPOFF) {
+        if (off->name && !off->target) return *f = form_site(g, g->module->external), true;
+        offset = off->target;
+    } else {
+        image_read(g->img, (uint64_t)arg.value + 8, &offset, 8);
+    }
+    *f = (form){FORM_TLS, 0, (int64_t)offset - (int64_t)g->img->tls_size};
+    return true;
+}
+
+enum { STACK_ARGUMENTS = 8 + 8 * 64 }; /* return address and words that a callee may walk through */
+
+/* The stack pointer that a callee is entered with: the outgoing arguments, not the whole frame. */
+static pta_operand callee_stack(generator *g, form sp)
+{
+    bool fresh;
+    if (sp.kind != FORM_FRAME || sp.value >= 8) return form_operand(g, form_add(sp, -8));
+    int64_t at = sp.value - 8;
+    uint32_t var = form_known(g, FORM_STACK, at, &fresh);
+    if (fresh) {
+        form_emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
+        vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->frame_site,
+                                            .start = (uint64_t)at, .base = at, .size = STACK_ARGUMENTS, .align = 8,
+                                            .name = "arguments"});
+    }
+    return (pta_operand){var, 0};
+}
+
+static bool copies_block(const generator *g, uint32_t func)
+{
+    static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
+    const pta_func *f = &g->program->funcs.data[func];
+    for (unsigned i = 0; !f->lift && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(f->name, names[i])) return true;
+    return false;
+}
+
+void generate_call(generator *g, ir_value v)
+{
+    static const uint8_t arg_of[PTA_PARAMS] = {[PTA_RDI] = IR_CALL_RDI, [PTA_RSI] = IR_CALL_RSI, [PTA_RDX] = IR_CALL_RDX,
+                                               [PTA_RCX] = IR_CALL_RCX, [PTA_R8] = IR_CALL_R8,   [PTA_R9] = IR_CALL_R9,
+                                               [PTA_RSP] = IR_CALL_RSP, [PTA_RAX] = IR_CALL_RAX, [PTA_R10] = IR_CALL_R10};
+    const ir_insn *insn = &g->ir->insns[v];
+    const ir_value *args = g->ir->args + insn->a;
+    bool tail = insn->op == IR_TAIL;
+    pta_call call = {.func = named_callee(g, insn), .target = {PTA_NO_VAR, 0}, .ret = PTA_NO_VAR, .ret2 = PTA_NO_VAR,
+                     .caller = g->func_id, .addr = g->func->insns[insn->insn].addr,
+                     .in_loop = g->ir->blocks[g->block].loop != 0};
+    if (call.func == g->module->unknown) g->out->unknown_calls++;
+    if (call.func == PTA_NO_FUNC) {
+        form target = args[IR_CALL_TARGET] ? g->forms[args[IR_CALL_TARGET]] : (form){0};
+        call.target = form_operand(g, target);
+    }
+    bool takes_stack = call.func == PTA_NO_FUNC || g->program->funcs.data[call.func].takes_stack;
+    for (unsigned i = 0; i < PTA_PARAMS; i++) {
+        ir_value arg = args[arg_of[i]];
+        form f = arg ? g->forms[arg] : (form){0};
+        if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
+        call.args[i] = i == PTA_RSP && !tail ? callee_stack(g, f) : form_operand(g, f);
+    }
+    form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
+    for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */
+        pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0};
+        pta_operand at = form_operand(g, form_add(sp, 8 * (int64_t)(i - IR_CALL_ARGS) + (tail ? 8 : 0)));
+        if (value.var != PTA_NO_VAR && at.var != PTA_NO_VAR)
+            form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value, .insn = insn->insn});
+    }
+    uint64_t size = call.func == PTA_NO_FUNC ? 0 : form_number(g, args[IR_CALL_RDX]);
+    if (size && size / 8 <= BLOCK_WORDS && copies_block(g, call.func)) {
+        generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size, insn->insn);
+        call.func = g->module->copied;
+    }
+    if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
+    g->call_of[v] = g->out->calls.len + 1;
+    form_emit(g, (pta_stmt){.kind = PTA_CALL, .ref = GENERATE_LOCAL | g->out->calls.len, .insn = insn->insn});
+    vec_push(&g->out->calls, call);
+}
+
+form generate_result(generator *g, const ir_insn *insn)
+{
+    const ir_insn *of = &g->ir->insns[insn->a];
+    form f = {0};
+    if (insn->op == IR_RESULT && of->op == IR_SYSCALL && insn->var == IR_RAX) {
+        f = form_site(g, g->module->external);
+    } else if (insn->op == IR_RESULT && (insn->var == IR_RAX || insn->var == IR_RDX) && g->call_of[insn->a]) {
+        const image_plt *plt = of->imm ? image_plt_at(g->img, (uint64_t)of->imm) : NULL;
+        if (insn->var == IR_RAX && plt && plt->name && !strcmp(plt->name, "__tls_get_addr") && tls_call(g, of, &f)) return f;
+        pta_call *call = &g->out->calls.data[g->call_of[insn->a] - 1];
+        uint32_t *ret = insn->var == IR_RAX ? &call->ret : &call->ret2;
+        if (*ret == PTA_NO_VAR) *ret = form_new_var(g);
+        f = form_var(*ret);
+    }
+    if (!insn->b || g->forms[insn->b].kind == FORM_NONE) return f;
+    if (f.kind == FORM_NONE) return g->forms[insn->b];
+    uint32_t var = form_new_var(g);
+    form_copy(g, var, f, 0, PTA_SAME);
+    form_copy(g, var, g->forms[insn->b], 0, PTA_SAME);
+    return form_var(var);
+}
+
+void generate_return(generator *g, const ir_insn *insn)
+{
+    static const uint8_t from[] = {IR_RET_RAX, IR_RET_RDX};
+    for (unsigned i = 0; i < 2; i++) {
+        ir_value v = g->ir->args[insn->a + from[i]];
+        if (v && g->forms[v].kind != FORM_TPOFF) form_copy(g, PTA_RET + i, g->forms[v], 0, PTA_SAME);
+    }
+}
