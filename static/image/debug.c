@@ -143,6 +143,20 @@ static void add_definition(debug_index *index, Dwarf_Die *die, unsigned tag, con
     known->ambiguous |= known->size != d.size || known->line != d.line;
 }
 
+static void add_sized(debug_index *index, Dwarf_Die *die, const char *name)
+{
+    uint64_t size = die_number(index->dwarf, die, DW_AT_byte_size, 0);
+    sized_struct s = {.die = *die, .name = hash_text(1, name), .line = die_number(index->dwarf, die, DW_AT_decl_line, 0)};
+    uint64_t *number = map64_add(&index->sizes, size);
+    if (!*number) {
+        vec_push(&index->sized_list, s);
+        *number = index->sized_list.len;
+        return;
+    }
+    sized_struct *known = &index->sized_list.data[*number - 1];
+    known->ambiguous |= known->name != s.name || known->line != s.line;
+}
+
 static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, unsigned tag, uint64_t context,
                        unsigned depth)
 {
@@ -151,6 +165,8 @@ static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, u
     Dwarf_Attribute signature;
     if (*name && !die_flag(die, DW_AT_declaration) && !die_own_attribute(die, DW_AT_signature, &signature))
         add_definition(index, die, tag, name);
+    bool is_struct = tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
+    if (is_struct && !die_flag(die, DW_AT_declaration)) add_sized(index, die, name);
     if (tag != DW_TAG_enumeration_type)
         walk(index, ranges, die, context_inside(context_of(index, die), name), depth + 1);
 }
@@ -248,6 +264,8 @@ void index_free(image_dwarf *dwarf)
     map64_free(&index->contexts);
     map64_free(&index->definitions);
     vec_free(&index->definition_list);
+    map64_free(&index->sizes);
+    vec_free(&index->sized_list);
     map64_free(&index->typedef_names);
     map64_free(&index->types_by_die);
     map64_free(&index->types_by_key);
@@ -372,6 +390,19 @@ uint32_t image_globals(const image *img, const image_variable **all)
     uint32_t count = index->global_count;
     pthread_mutex_unlock(&img->private->lock);
     return count;
+}
+
+const image_type *image_struct_of_size(const image *img, uint64_t size)
+{
+    if (!img->has_debug || !size) return NULL;
+    pthread_mutex_lock(&img->private->lock);
+    debug_index *index = index_get(img);
+    const uint64_t *number = map64_find(&index->sizes, size);
+    sized_struct *found = number ? &index->sized_list.data[*number - 1] : NULL;
+    const image_type *type = found && !found->ambiguous ? type_at(index, &found->die) : NULL;
+    type_finish(index);
+    pthread_mutex_unlock(&img->private->lock);
+    return type;
 }
 
 /* What is inlined at `addr` into `function`, innermost first, then the function itself. */

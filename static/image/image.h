@@ -211,6 +211,7 @@ typedef struct {
     const char *name; /* "" when anonymous */
     uint64_t offset;  /* bytes */
     uint16_t bit_size, bit_offset; /* bit fields: size in bits (0: not one), offset from the start of the struct's byte */
+    bool is_address;  /* declared as uintptr_t or intptr_t */
     const image_type *type;
 } image_member;
 
@@ -263,6 +264,8 @@ const image_function *image_function_at(const image *img, uint64_t addr);
 /* Globals and function-level statics (IMAGE_PLACE_STATIC by address, IMAGE_PLACE_TLS by TLS offset), or NULL. */
 const image_variable *image_global_at(const image *img, uint64_t addr);
 const image_variable *image_global_tls(const image *img, uint64_t offset);
+/* The only struct of that size; NULL: there is none, or there are several. */
+const image_type *image_struct_of_size(const image *img, uint64_t size);
 uint32_t image_globals(const image *img, const image_variable **all);
 
 /* Damaged debug records that were passed over so far (`unread` counts those met while opening). */

@@ -285,6 +285,22 @@ static type_entry *aggregate(debug_index *index, Dwarf_Die *die, unsigned tag)
     return entry;
 }
 
+/* Typedefs are looked through elsewhere; these two say that an integer holds a pointer. */
+static bool is_address(debug_index *index, Dwarf_Die *member)
+{
+    Dwarf_Die die = *member, next;
+    for (int links = 0; links < MAX_LINKS && die_reference(index->dwarf, &die, DW_AT_type, &next); links++) {
+        const char *name = dwarf_tag(&next) == DW_TAG_typedef ? die_string(index->dwarf, &next, DW_AT_name) : "";
+        if (!strcmp(name, "uintptr_t") || !strcmp(name, "intptr_t")) return true;
+        unsigned tag = (unsigned)dwarf_tag(&next);
+        if (tag != DW_TAG_typedef && tag != DW_TAG_const_type && tag != DW_TAG_volatile_type && tag != DW_TAG_atomic_type &&
+            tag != DW_TAG_array_type)
+            return false;
+        die = next;
+    }
+    return false;
+}
+
 static void add_members(debug_index *index, type_entry *entry, Dwarf_Die *die, bool bases, image_member *members)
 {
     image_type *type = &entry->type;
@@ -302,6 +318,7 @@ static void add_members(debug_index *index, type_entry *entry, Dwarf_Die *die, b
             index->dwarf->damaged++;
             continue;
         }
+        m.is_address = is_address(index, &child);
         type_entry *inner = target_of(index, &child);
         if (inner && (type->is_atomic || type->is_volatile))
             inner = qualified(index, inner, (type->is_atomic ? ATOMIC : 0) | (type->is_volatile ? VOLATILE : 0));
@@ -420,6 +437,12 @@ static type_entry *type_from(debug_index *index, Dwarf_Die *start)
         *map64_add(&index->types_by_die, key) = (uintptr_t)entry;
     }
     return entry && flags ? qualified(index, entry, flags) : entry;
+}
+
+const image_type *type_at(debug_index *index, Dwarf_Die *die)
+{
+    type_entry *entry = type_from(index, die);
+    return entry ? &entry->type : NULL;
 }
 
 const image_type *type_of(debug_index *index, Dwarf_Die *die)

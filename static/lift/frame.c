@@ -8,8 +8,10 @@
  *
  *   unoptimised, with DWARF   the variable that the address lies in, or the array that it ends; any array when an index
  *                             is added: such code takes no other addresses
- *   anything else             the whole frame, since optimisers bias addresses at will, except the places where the
- *                             unwind rows say that callee-saved registers are kept: no C object is there
+ *   optimised, with DWARF     the variables near the address, since optimisers bias addresses by an element or two, or the
+ *                             unnamed object that it is in, up to the next variable
+ *   anything else             the whole frame, except the places where the unwind rows say that callee-saved registers
+ *                             are kept: no C object is there
  *
  * Functions that the flow analysis does not know in full, or that call setjmp and its kind, keep all slots in memory. */
 #include "static/lift/slot.h"
@@ -417,6 +419,23 @@ static void kill_variables(frame *f, const image_function *debug)
     }
 }
 
+enum { BIAS = 64 }; /* bytes that an optimiser may move the base of an index away from its array */
+
+static void kill_near(frame *f, const image_function *debug)
+{
+    for (uint32_t i = 0; i < f->escapes.len; i++) {
+        int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0, start, end;
+        bool inside = false;
+        for (uint32_t k = 0; k < debug->variable_count; k++) {
+            if (!frame_variable(&debug->variables[k], &start, &end)) continue;
+            inside |= at >= start && at < end;
+            if (start > at && start < above) above = start;
+            if (at >= start - BIAS && at <= end + BIAS) kill(f, (int32_t)start, (int32_t)end);
+        }
+        if (!inside) kill(f, (int32_t)at, (int32_t)above);
+    }
+}
+
 /* Everything but the places of saved registers and the return address. */
 static void kill_all(frame *f)
 {
@@ -448,9 +467,11 @@ static void kill_reachable(frame *f)
 {
     if (!f->escapes.len && !f->indexes) return;
     const image_function *debug = NULL;
-    if (f->raw->img->has_debug && !f->realign && frame_is(f->pointer) && !f->pointer_escapes)
-        debug = image_function_at(f->raw->img, f->raw->func->entry);
-    if (debug && !debug->is_optimised)
+    if (f->raw->img->has_debug && !f->realign) debug = image_function_at(f->raw->img, f->raw->func->entry);
+    if (debug && debug->start != f->raw->func->entry) debug = NULL;
+    if (debug && debug->is_optimised)
+        kill_near(f, debug);
+    else if (debug && frame_is(f->pointer) && !f->pointer_escapes)
         kill_variables(f, debug);
     else
         kill_all(f);

@@ -3,6 +3,17 @@
 
 #include <stdlib.h>
 
+static uint64_t written_by(const raw_func *raw)
+{
+    uint64_t written = 0;
+    for (uint32_t i = 1; i < raw->code.len; i++) {
+        const ir_insn *insn = &raw->code.data[i];
+        bool perhaps = (insn->op == IR_RESULT || insn->op == IR_CLOBBER) && insn->b;
+        if (insn->var != IR_NOVAR && !perhaps) written |= ir_written_bit(insn->var);
+    }
+    return written;
+}
+
 ir_func *ir_build(const image *img, const lift_func *func)
 {
     ir_func *ir = base_alloc_zero(1, sizeof *ir);
@@ -20,6 +31,7 @@ ir_func *ir_build(const image *img, const lift_func *func)
         raw_lower(&raw);
         raw_frame(&raw, ir, false);
     }
+    ir->written = written_by(&raw);
     raw_to_ssa(&raw, ir);
     raw_free(&raw);
     return ir;

@@ -284,10 +284,18 @@ struct ir_func {
     uint32_t slot_count;
     int32_t *frame;     /* per value: see ir_frame_offset */
     uint32_t *live;     /* per machine instruction: LIVE_* before it */
+    uint64_t written;   /* registers that some instruction of it, or a call out of the module, writes: ir_written_bit */
     bool frame_known;   /* the stack pointer is known at every access through it */
     bool frame_escapes; /* an address of its frame leaves the function */
     arena memory;
 };
+
+/* 16 general registers, then 32 vector registers; 0 for everything else. */
+static inline uint64_t ir_written_bit(uint16_t var)
+{
+    if (var < 16) return 1ull << var;
+    return var >= IR_VECTOR && var < IR_SLOT ? 1ull << (16 + (var - IR_VECTOR) / 8) : 0;
+}
 
 enum { /* ir->live: bits 0 to 15 are the general registers in the order of IR_RAX */
     LIVE_CF = 1 << 16, LIVE_PF = 1 << 17, LIVE_AF = 1 << 18, LIVE_ZF = 1 << 19, LIVE_SF = 1 << 20, LIVE_OF = 1 << 21,
@@ -342,6 +350,8 @@ lift_func *lift_func_named(const lift_module *module, const char *name);  /* by 
 /* IR of one function, all passes. Requires its control flow; leaves SSA, dominators, loops, liveness. */
 ir_func *ir_build(const image *img, const lift_func *func);
 void ir_free(ir_func *ir);
+/* Requires the IR of all functions; leaves old values after calls only where the callee spares the register: preserve.c. */
+void lift_preserve(lift_module *module);
 
 void ir_dominators(ir_func *ir);     /* requires func's edges; fills rpo and idom */
 void ir_loops(ir_func *ir);          /* requires ir_dominators */

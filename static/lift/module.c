@@ -154,7 +154,10 @@ lift_module *lift_open(const image *img, const lift_options *options)
     name_functions(m, options);
     count_flow(m);
     m->stats.seconds_flow = now() - start;
-    if (!options->flow_only) lower_functions(m, jobs);
+    if (!options->flow_only) {
+        lower_functions(m, jobs);
+        lift_preserve(m);
+    }
     m->stats.seconds_ir = now() - start - m->stats.seconds_flow;
     return m;
 }

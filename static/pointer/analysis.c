@@ -24,6 +24,7 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
         vec_push(&p->instances_of, (id_list){0});
     context_intern(p, (graph_context){0});
     vec_push(&p->objects, (graph_object){.site = program->sites.len}); /* so that no key is NO_KEY */
+    vec_push(&p->shapes, NULL);
     vec_push(&p->memories, (object_memory){0});
     for (uint32_t f = 0; f < program->funcs.len; f++) {
         if (!program->funcs.data[f].root || program->funcs.data[f].lift) continue;
@@ -109,6 +110,10 @@ void pta_close(pta *p)
     vec_free(&p->free_edges);
     vec_free(&p->labels);
     vec_free(&p->objects);
+    vec_free(&p->shapes);
+    vec_free(&p->heap_shapes);
+    map_free(&p->shape_map);
+    arena_free(&p->shape_memory);
     vec_free(&p->memories);
     vec_free(&p->cells);
     vec_free(&p->instances);
@@ -163,9 +168,26 @@ static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32
     }
     uint32_t count = keys.len;
     keys_sort(keys.data, &count);
-    set_add(to, keys.data, count, 0, &added);
+    set_add(to, keys.data, count, 0, p->shapes.data, &added);
     vec_free(&keys);
     vec_free(&added);
+}
+
+static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_t at)
+{
+    pta_place place = {.site = o->site, .context = o->context, .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
+    place.offset = (int32_t)offset_at(at);
+    if (place.exact) return place;
+    place.element = shape ? shape->element : 0;
+    place.stride = offset_is_element(at) ? place.element : offset_stride(at);
+    if (offset_is_element(at)) return place;
+    if (!offset_has_windows(shape)) {
+        if (offset_least(at) != OFFSET_NO_LEAST) place.least = (int32_t)offset_least(at);
+    } else if (offset_window(at)) {
+        place.least = shape->windows[offset_window(at)].start;
+        place.end = shape->windows[offset_window(at)].end;
+    }
+    return place;
 }
 
 static void give_places(const pta *p, pta_set *set, pta_places *out)
@@ -175,11 +197,7 @@ static void give_places(const pta *p, pta_set *set, pta_places *out)
     vec_clear(out);
     for (uint32_t i = 0; i < normal.len; i++) {
         const graph_object *o = &p->objects.data[key_object(normal.data[i])];
-        offset_t place = key_offset(normal.data[i]);
-        bool exact = offset_is_exact(place);
-        vec_push(out, (pta_place){.site = o->site, .context = o->context, .exact = exact,
-                                  .offset = exact ? (int32_t)offset_value(place) : (int32_t)offset_residue(place),
-                                  .stride = exact ? 0 : offset_stride(place)});
+        vec_push(out, place_of(o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i])));
     }
     vec_free(&normal);
     set_free(set);

@@ -41,7 +41,7 @@ static void ask(pta *p, uint32_t node, pta_key key)
     if (!key) return;
     const pta_set *set = set_of(p, node);
     for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++)
-        if (set->keys[i] == key || (!offset_is_exact(key_offset(set->keys[i])) && offset_covers(key_offset(set->keys[i]), key_offset(key))))
+        if (set->keys[i] == key || (!offset_is_exact(key_offset(set->keys[i])) && offset_covers(key_offset(set->keys[i]), key_offset(key), p->shapes.data[key_object(key)])))
             vec_push(&state(p)->questions, (question){node, set->keys[i]});
 }
 
@@ -228,7 +228,7 @@ static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t
         key_list added = {0};
         uint32_t count = found.len;
         keys_sort(found.data, &count);
-        set_add(&all, found.data, count, 0, &added);
+        set_add(&all, found.data, count, 0, p->shapes.data, &added);
         yes = set_find(&all, key) != UINT32_MAX;
         vec_free(&added);
     }

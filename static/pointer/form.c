@@ -14,6 +14,7 @@ uint32_t form_new_var(generator *g)
 
 void form_emit(generator *g, pta_stmt stmt)
 {
+    stmt.insn = g->insn;
     vec_push(&g->out->stmts, stmt);
 }
 
@@ -173,13 +174,26 @@ void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t strid
     form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {dst, 0}, .src = src, .stride = stride});
 }
 
-/* The stride of adding v * scale; PTA_SAME when that is nothing. */
-uint32_t form_stride(const generator *g, ir_value v, int64_t scale)
+form_index form_index_of(const generator *g, ir_value v, int64_t scale)
 {
+    form_index index = {0, PTA_SAME};
+    if (!v) return index;
     bool back;
-    uint64_t m = linear_stride(g->ir, v, scale, &back);
-    if (!m) return PTA_SAME;
-    return (m < PTA_BACK ? (uint32_t)m : PTA_ANY) | (back ? PTA_BACK : 0);
+    uint64_t m = linear_stride(g->ir, v, scale, &index.shift, &back);
+    if (m) index.stride = (uint32_t)m | (back ? PTA_BACK : 0);
+    return index;
+}
+
+form_index form_without_shift(form_index index)
+{
+    uint64_t stride = index.stride & ~(uint32_t)PTA_BACK;
+    return (form_index){0, (uint32_t)offset_gcd(stride, linear_magnitude(index.shift)) | (index.stride & PTA_BACK)};
+}
+
+void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index)
+{
+    form_copy(g, dst, f, delta + index.shift, index.stride);
+    if (index.shift && index.stride != PTA_SAME) form_copy(g, dst, f, delta, form_without_shift(index).stride);
 }
 
 form form_const(const generator *g, int64_t value)

@@ -48,6 +48,7 @@ typedef struct {
     address_space frame;
     uint32_t frame_site, aligned_site;
     uint32_t block;
+    uint32_t insn; /* machine instruction of the value at hand */
 } generator;
 
 /* --- form.c ------------------------------------------------------------------------------------------------------------- */
@@ -74,8 +75,17 @@ pta_operand form_indexed(generator *g, form f, uint32_t stride);
 /* dst may be what `f` is, changed as `stride` says after adding delta. */
 void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride);
 
-/* The stride of adding v * scale; PTA_SAME when that is nothing. */
-uint32_t form_stride(const generator *g, ir_value v, int64_t scale);
+/* What adding v * scale does: `shift` bytes and a stride, PTA_SAME when it is that alone. v 0: nothing. With a stride, either
+ * the place that is added to is in the array (x[i + 1]), or the one `shift` bytes away (s.x[i], where the place of x went into
+ * the index): both have to be looked at, the first with form_without_shift. */
+typedef struct {
+    int64_t shift;
+    uint32_t stride;
+} form_index;
+form_index form_index_of(const generator *g, ir_value v, int64_t scale);
+form_index form_without_shift(form_index index);
+/* dst may be what `f` is with `delta` and the index added. */
+void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index);
 uint32_t form_both_strides(uint32_t a, uint32_t b);
 uint64_t form_number(const generator *g, ir_value v); /* a small positive constant, or 0 */
 
@@ -87,7 +97,7 @@ void generate_access(generator *g, const ir_insn *access);
 form generate_load(generator *g, const ir_insn *insn);
 void generate_store(generator *g, const ir_insn *insn);
 /* A block copy of `size` bytes, 0: unknown. */
-void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size, uint32_t insn);
+void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size);
 
 /* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
 

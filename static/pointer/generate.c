@@ -15,8 +15,25 @@ static const uint8_t param_of[IR_FLAGS] = { /* + 1; 0: not a parameter */
     [IR_R8] = PTA_R8 + 1,   [IR_R9] = PTA_R9 + 1,   [IR_RAX] = PTA_RAX + 1, [IR_R10] = PTA_R10 + 1,
 };
 
-static form entry_form(generator *g, const ir_insn *insn)
+/* Some instruction uses v itself, not only a phi that merges what a register happens to hold. */
+static bool is_used(const generator *g, ir_value v)
 {
+    for (ir_value u = 1; u < g->ir->insn_count; u++) {
+        const ir_insn *insn = &g->ir->insns[u];
+        if (insn->op == IR_PHI || insn->op == IR_CALL || insn->op == IR_TAIL || insn->op == IR_RET || insn->op == IR_SYSCALL ||
+            insn->op == IR_RESULT || insn->op == IR_CLOBBER)
+            continue;
+        if (insn->op != IR_OPAQUE && (insn->a == v || insn->b == v || insn->c == v)) return true;
+        for (uint32_t i = 0; insn->op == IR_OPAQUE && i < insn->b; i++)
+            if (g->ir->args[insn->a + i] == v) return true;
+    }
+    return false;
+}
+
+static form entry_form(generator *g, ir_value v)
+{
+    const ir_insn *insn = &g->ir->insns[v];
+    if ((insn->var == IR_RAX || insn->var == IR_R10) && !is_used(g, v)) return (form){0}; /* not for passing arguments in C */
     if (insn->var < IR_FLAGS && param_of[insn->var]) return form_var(param_of[insn->var] - 1u);
     if (insn->var == IR_FSBASE) return (form){FORM_TLS, 0, 0};
     if (insn->var >= IR_SLOT && insn->var - IR_SLOT < (int)g->ir->slot_count) {
@@ -40,14 +57,14 @@ static form sum_form(generator *g, ir_value a, ir_value b, unsigned scale, int64
     form fixed = form_const(g, imm);
     if (a && g->kinds[a] == KIND_POINTER) fixed.kind = FORM_NONE;
     if (fixed.kind == FORM_NONE && fb.kind == FORM_NONE && (!b || fa.kind == FORM_NONE)) return form_add(fa, imm);
-    uint32_t sa = a ? form_stride(g, a, 1) : PTA_SAME, sb = b ? form_stride(g, b, scale) : PTA_SAME;
-    if (fixed.kind == FORM_NONE && fb.kind == FORM_NONE && sb == PTA_SAME) return form_add(fa, imm);
-    if (fixed.kind == FORM_NONE && fa.kind == FORM_NONE && sa == PTA_SAME) return form_add(fb, imm);
+    form_index ia = form_index_of(g, a, 1), ib = form_index_of(g, b, scale);
+    if (fixed.kind == FORM_NONE && fb.kind == FORM_NONE && ib.stride == PTA_SAME) return form_add(fa, imm + ib.shift);
+    if (fixed.kind == FORM_NONE && fa.kind == FORM_NONE && ia.stride == PTA_SAME) return form_add(fb, imm + ia.shift);
     if (fixed.kind != FORM_NONE && !a && !b) return fixed;
     uint32_t var = form_new_var(g);
-    form_copy(g, var, fa, imm, sb);
-    form_copy(g, var, fb, imm, sa);
-    form_copy(g, var, fixed, 0, form_both_strides(sa, sb));
+    form_copy_indexed(g, var, fa, imm, ib);
+    form_copy_indexed(g, var, fb, imm, ia);
+    form_copy_indexed(g, var, fixed, 0, (form_index){ia.shift + ib.shift, form_both_strides(ia.stride, ib.stride)});
     return form_var(var);
 }
 
@@ -99,7 +116,7 @@ static bool is_arithmetic(uint16_t mnemonic)
     case ZYDIS_MNEMONIC_DIV: case ZYDIS_MNEMONIC_IDIV: case ZYDIS_MNEMONIC_MUL: case ZYDIS_MNEMONIC_IMUL:
     case ZYDIS_MNEMONIC_MULX: case ZYDIS_MNEMONIC_BSF: case ZYDIS_MNEMONIC_BSR: case ZYDIS_MNEMONIC_TZCNT:
     case ZYDIS_MNEMONIC_LZCNT: case ZYDIS_MNEMONIC_POPCNT: case ZYDIS_MNEMONIC_RDTSC: case ZYDIS_MNEMONIC_RDTSCP:
-    case ZYDIS_MNEMONIC_CPUID: case ZYDIS_MNEMONIC_XGETBV: case ZYDIS_MNEMONIC_RDRAND: case ZYDIS_MNEMONIC_RDSEED:
+    case ZYDIS_MNEMONIC_BSWAP: case ZYDIS_MNEMONIC_MOVBE: case ZYDIS_MNEMONIC_CPUID: case ZYDIS_MNEMONIC_XGETBV: case ZYDIS_MNEMONIC_RDRAND: case ZYDIS_MNEMONIC_RDSEED:
     case ZYDIS_MNEMONIC_CVTSI2SD: case ZYDIS_MNEMONIC_CVTSI2SS: case ZYDIS_MNEMONIC_CVTTSD2SI:
     case ZYDIS_MNEMONIC_CVTTSS2SI: case ZYDIS_MNEMONIC_CVTSD2SI: case ZYDIS_MNEMONIC_CVTSS2SI:
     case ZYDIS_MNEMONIC_CVTSD2SS: case ZYDIS_MNEMONIC_CVTSS2SD: case ZYDIS_MNEMONIC_ADDSD: case ZYDIS_MNEMONIC_SUBSD:
@@ -172,6 +189,7 @@ static form number_form(generator *g, const ir_insn *insn)
 static form value_form(generator *g, ir_value v)
 {
     const ir_insn *insn = &g->ir->insns[v];
+    g->insn = insn->insn;
     int32_t offset;
     uint8_t base;
     if (insn->op != IR_ENTRY && ir_frame_offset(g->ir, v, &offset, &base))
@@ -181,7 +199,7 @@ static form value_form(generator *g, ir_value v)
         return insn->op == IR_LOAD ? number_form(g, insn) : (form){0};
     switch (insn->op) {
     case IR_ENTRY:
-        return ir_frame_offset(g->ir, v, &offset, &base) && !base ? (form){FORM_FRAME, 0, offset} : entry_form(g, insn);
+        return ir_frame_offset(g->ir, v, &offset, &base) && !base ? (form){FORM_FRAME, 0, offset} : entry_form(g, v);
     case IR_CONST: return form_const(g, insn->imm);
     case IR_ADDRESS: return (form){FORM_CONST, 0, insn->imm};
     case IR_COPY: return insn->width == 8 ? g->forms[insn->a] : (form){0};
@@ -191,8 +209,9 @@ static form value_form(generator *g, ir_value v)
         if (insn->width != 8 || g->forms[insn->a].kind == FORM_NONE) return (form){0};
         if (!insn->b) return form_add(g->forms[insn->a], -insn->imm);
         {
-            uint32_t stride = form_stride(g, insn->b, -1), var = form_new_var(g);
-            form_copy(g, var, g->forms[insn->a], 0, stride);
+            form_index index = form_index_of(g, insn->b, -1);
+            uint32_t var = form_new_var(g);
+            form_copy_indexed(g, var, g->forms[insn->a], 0, index);
             return form_var(var);
         }
     case IR_AND: return insn->width == 8 ? and_form(g, insn) : (form){0};
@@ -305,6 +324,7 @@ static void phi_stmts(generator *g)
             const ir_insn *phi = &ir->insns[block->first + k];
             form f = g->forms[block->first + k];
             if (f.kind != FORM_VAR) continue;
+            g->insn = phi->insn;
             for (uint32_t a = 0; a < phi->b; a++) {
                 ir_value v = ir->args[phi->a + a];
                 if (v && g->forms[v].kind != FORM_TPOFF) form_copy(g, f.var, g->forms[v], 0, PTA_SAME);

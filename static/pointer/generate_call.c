@@ -1,5 +1,6 @@
 /* Calls by the System V ABI as statements: whom they name, what they pass, what comes back. */
 #include "static/pointer/form.h"
+#include "static/pointer/linear.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
 {
@@ -77,6 +78,28 @@ static bool copies_block(const generator *g, uint32_t func)
     return false;
 }
 
+/* What is known of a number that is passed; allocators want to know. */
+static pta_size passed_size(const generator *g, ir_value v)
+{
+    static const uint16_t registers[PTA_SIZES] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX};
+    v = ir_origin(g->ir, v);
+    const ir_insn *insn = &g->ir->insns[v];
+    if (!v) return (pta_size){0};
+    if (insn->op == IR_CONST)
+        return insn->imm > 0 && insn->imm < INT32_MAX ? (pta_size){.multiple = (uint32_t)insn->imm, .exact = true} : (pta_size){0};
+    int64_t delta = 0;
+    if (insn->op == IR_LEA && insn->width == 8 && insn->a && !insn->b && insn->imm >= INT16_MIN && insn->imm <= INT16_MAX) {
+        delta = insn->imm;
+        insn = &g->ir->insns[ir_origin(g->ir, insn->a)];
+    }
+    for (uint8_t i = 0; insn->op == IR_ENTRY && i < PTA_SIZES; i++)
+        if (insn->var == registers[i]) return (pta_size){.param = (uint8_t)(i + 1), .delta = (int16_t)delta};
+    bool back;
+    int64_t constant;
+    uint64_t stride = linear_stride(g->ir, v, 1, &constant, &back);
+    return (pta_size){.multiple = constant ? 0 : (uint32_t)stride};
+}
+
 void generate_call(generator *g, ir_value v)
 {
     static const uint8_t arg_of[PTA_PARAMS] = {[PTA_RDI] = IR_CALL_RDI, [PTA_RSI] = IR_CALL_RSI, [PTA_RDX] = IR_CALL_RDX,
@@ -100,21 +123,24 @@ void generate_call(generator *g, ir_value v)
         if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
         call.args[i] = i == PTA_RSP && !tail ? callee_stack(g, f) : form_operand(g, f);
     }
+    static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
+    for (unsigned i = 0; call.func != PTA_NO_FUNC && i < PTA_SIZES; i++)
+        call.sizes[i] = passed_size(g, args[size_of[i]]);
     form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
     for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */
         pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0};
         pta_operand at = form_operand(g, form_add(sp, 8 * (int64_t)(i - IR_CALL_ARGS) + (tail ? 8 : 0)));
         if (value.var != PTA_NO_VAR && at.var != PTA_NO_VAR)
-            form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value, .insn = insn->insn});
+            form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
     }
     uint64_t size = call.func == PTA_NO_FUNC ? 0 : form_number(g, args[IR_CALL_RDX]);
     if (size && size / 8 <= BLOCK_WORDS && copies_block(g, call.func)) {
-        generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size, insn->insn);
+        generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
         call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;
-    form_emit(g, (pta_stmt){.kind = PTA_CALL, .ref = GENERATE_LOCAL | g->out->calls.len, .insn = insn->insn});
+    form_emit(g, (pta_stmt){.kind = PTA_CALL, .ref = GENERATE_LOCAL | g->out->calls.len});
     vec_push(&g->out->calls, call);
 }
 

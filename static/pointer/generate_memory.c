@@ -7,13 +7,27 @@ typedef struct {
     uint32_t stride;
 } place_term;
 
-enum { TERMS = 3 };
+enum { TERMS = 6 };
 
 static void add_term(place_term *terms, uint32_t *n, pta_operand at, int64_t delta, uint32_t stride)
 {
     if (at.var == PTA_NO_VAR) return;
     at.delta += (int32_t)delta;
     terms[(*n)++] = (place_term){at, stride};
+}
+
+/* The places at form `f` plus `imm` plus an index. The index is relative to the object that the constant part names: in the
+ * frame that includes the displacement. */
+static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, int64_t imm, form_index index)
+{
+    if (index.stride == PTA_SAME) {
+        add_term(terms, n, form_direct(g, form_add(f, imm + index.shift)), 0, PTA_SAME);
+        return;
+    }
+    bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS;
+    pta_operand at = whole ? form_operand(g, form_add(f, imm)) : form_indexed(g, f, index.stride);
+    add_term(terms, n, at, (whole ? 0 : imm) + index.shift, index.stride);
+    if (index.shift) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);
 }
 
 /* The address of an access as terms of which each may be the pointer: base, index, and in a program at a fixed address the
@@ -29,34 +43,18 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         add_term(terms, &n, form_operand(g, form_add(fa, g->forms[b].value + access->imm + lane)), 0, repeat);
         return n;
     }
-    uint32_t by_index = b ? form_stride(g, b, access->scale) : PTA_SAME;
+    form_index by_a = form_index_of(g, a, 1), by_b = form_index_of(g, b, access->scale);
     form fixed = access->flags & (IR_FS | IR_GS) ? (form){0} : form_const(g, access->imm);
     if (fixed.kind != FORM_NONE && (!a || g->kinds[a] != KIND_POINTER)) {
-        uint32_t stride = form_both_strides(form_both_strides(by_index, a ? form_stride(g, a, 1) : PTA_SAME), repeat);
-        if (stride == PTA_SAME)
-            add_term(terms, &n, form_direct(g, form_add(fixed, lane)), 0, stride);
-        else
-            add_term(terms, &n, form_indexed(g, fixed, stride), lane, stride);
+        uint32_t stride = form_both_strides(form_both_strides(by_b.stride, by_a.stride), repeat);
+        add_indexed(g, terms, &n, fixed, lane, (form_index){by_a.shift + by_b.shift, stride});
         if (!a) return n;
     }
     int64_t imm = access->imm + lane;
-    if (fa.kind != FORM_NONE) {
-        uint32_t stride = form_both_strides(by_index, repeat);
-        /* An index is relative to the object that the constant part names: in the frame that includes the displacement. */
-        if (stride == PTA_SAME)
-            add_term(terms, &n, form_direct(g, form_add(fa, imm)), 0, stride);
-        else if (fa.kind == FORM_FRAME || fa.kind == FORM_TLS)
-            add_term(terms, &n, form_operand(g, form_add(fa, imm)), 0, stride);
-        else
-            add_term(terms, &n, form_indexed(g, fa, stride), imm, stride);
-    }
-    if (fb.kind != FORM_NONE) {
-        uint32_t stride = form_both_strides(a ? form_stride(g, a, 1) : PTA_SAME, repeat);
-        if (fb.kind == FORM_FRAME || fb.kind == FORM_TLS)
-            add_term(terms, &n, form_operand(g, form_add(fb, imm)), 0, stride);
-        else
-            add_term(terms, &n, form_indexed(g, fb, stride), imm, stride);
-    }
+    by_a.stride = form_both_strides(by_a.stride, repeat);
+    by_b.stride = form_both_strides(by_b.stride, repeat);
+    if (fa.kind != FORM_NONE) add_indexed(g, terms, &n, fa, imm, by_b);
+    if (fb.kind != FORM_NONE) add_indexed(g, terms, &n, fb, imm, by_a);
     return n;
 }
 
@@ -92,8 +90,7 @@ form generate_load(generator *g, const ir_insn *insn)
     if (!n) return (form){0};
     uint32_t var = form_new_var(g);
     for (uint32_t i = 0; i < n; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = terms[i].at, .stride = terms[i].stride,
-                           .insn = insn->insn});
+        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = terms[i].at, .stride = terms[i].stride});
     return form_var(var);
 }
 
@@ -118,7 +115,11 @@ static const ir_insn *narrow_load(const generator *g, ir_value v, unsigned depth
 
 static bool varies(const generator *g, const ir_insn *access)
 {
-    return access->b || (access->a && g->ir->insns[ir_origin(g->ir, access->a)].op == IR_PHI);
+    int32_t offset;
+    uint8_t base;
+    if (access->b) return true;
+    return access->a && g->ir->insns[ir_origin(g->ir, access->a)].op == IR_PHI &&
+           !ir_frame_offset(g->ir, access->a, &offset, &base);
 }
 
 /* A loop that copies memory in narrow pieces moves pointers too, in parts. */
@@ -133,33 +134,33 @@ static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
     if (!sources || !dests) return;
     uint32_t var = form_new_var(g);
     for (uint32_t i = 0; i < sources; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source[i].at, .stride = PTA_ANY, .insn = store->insn});
+        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source[i].at, .stride = PTA_ANY | PTA_BLOCK});
     for (uint32_t i = 0; i < dests; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY, .insn = store->insn});
+        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY | PTA_BLOCK});
 }
 
 /* A block copy of `size` bytes, 0: unknown. */
-void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size, uint32_t insn)
+void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size)
 {
     if (to.var == PTA_NO_VAR || from.var == PTA_NO_VAR) return;
     uint64_t words = size / 8;
     bool each = size && words <= BLOCK_WORDS;
     for (uint32_t i = 0; i < (each ? words : 1); i++) {
-        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8;
+        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8 | PTA_BLOCK;
         pta_operand source = {from.var, from.delta + 8 * (int32_t)i}, dest = {to.var, to.delta + 8 * (int32_t)i};
-        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source, .stride = stride, .insn = insn});
-        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest, .src = {var, 0}, .stride = stride, .insn = insn});
+        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source, .stride = stride});
+        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest, .src = {var, 0}, .stride = stride});
     }
 }
 
 /* rep movs, without what makes an address of a single element of it */
-static void repeated_copy(generator *g, const ir_insn *store, const ir_insn *to, const ir_insn *from)
+static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
 {
     place_term source[TERMS], dest[TERMS];
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
     for (uint32_t s = 0; s < sources; s++)
         for (uint32_t d = 0; d < dests; d++)
-            generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width, store->insn);
+            generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width);
 }
 
 void generate_store(generator *g, const ir_insn *insn)
@@ -168,7 +169,7 @@ void generate_store(generator *g, const ir_insn *insn)
     if (access->flags & IR_WIDE) return;
     if (access->flags & IR_REP && insn->b && g->ir->insns[insn->b].op == IR_LOAD) {
         const ir_insn *from = &g->ir->insns[g->ir->insns[insn->b].a];
-        if (from->flags & IR_REP) return repeated_copy(g, insn, access, from);
+        if (from->flags & IR_REP) return repeated_copy(g, access, from);
     }
     if (insn->width != 8) return narrow_copy(g, insn, access);
     form f = insn->b ? g->forms[insn->b] : (form){0};
@@ -180,5 +181,5 @@ void generate_store(generator *g, const ir_insn *insn)
     pta_operand src = n ? form_operand(g, f) : (pta_operand){PTA_NO_VAR, 0};
     if (src.var == PTA_NO_VAR) return;
     for (uint32_t i = 0; i < n; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = terms[i].at, .src = src, .stride = terms[i].stride, .insn = insn->insn});
+        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = terms[i].at, .src = src, .stride = terms[i].stride});
 }

@@ -1,8 +1,6 @@
 /* Nodes, words, edges and instances, and what each statement means as edges. */
 #include "static/pointer/graph.h"
 
-enum { SLACK = 4096 }; /* bytes that a pointer may lie before an object and come back */
-
 /* --- labels, objects, keys ------------------------------------------------------------------------------------------------ */
 
 uint32_t graph_label_of(pta *p, int32_t delta, uint32_t stride)
@@ -22,6 +20,44 @@ static bool is_per_instance(const pta_site *site)
     return site->kind == PTA_FRAME || site->kind == PTA_HEAP;
 }
 
+typedef struct {
+    uint64_t multiple; /* the size is a multiple of this; 0: unknown */
+    bool exact;
+} known_size;
+
+/* An argument of call `at` of the calls that lead to a model, followed outwards through wrappers that pass it on. */
+static known_size size_argument(const pta *p, const graph_context *c, uint32_t at, uint32_t argument)
+{
+    if (argument >= PTA_SIZES) return (known_size){0};
+    const pta_size *size = &p->program->calls.data[c->calls[at]].sizes[argument];
+    if (size->multiple) return (known_size){size->multiple, size->exact};
+    if (!size->param || !at) return (known_size){0};
+    known_size outer = size_argument(p, c, at - 1, size->param - 1u);
+    if (!size->delta || !outer.multiple) return outer;
+    return outer.exact ? (known_size){outer.multiple + (uint64_t)size->delta, true} : (known_size){0};
+}
+
+/* The shape of a heap object, by the arguments of the call that allocates it. What is allocated in multiples of pages is
+ * divided by its owner. The one struct of the size of an element, if there is just one, tells what is in it. */
+static const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
+{
+    enum { PAGE = 4096, WORD = 8 };
+    const graph_context *c = &p->contexts.data[context];
+    if (!site->sized || !c->count) return NULL;
+    known_size size = size_argument(p, c, c->count - 1, site->sized - 1u), count = {1, true};
+    if (site->counted) count = size_argument(p, c, c->count - 1, site->counted - 1u);
+    if (size.multiple <= WORD || size.multiple >= OFFSET_MAX_STRIDE || (!size.exact && size.multiple % PAGE == 0)) return NULL;
+    uint64_t total = size.exact && count.exact && count.multiple < 1 << 10 ? size.multiple * count.multiple : 0;
+    uint32_t *at = map_at(&p->shape_map, total << 20 | size.multiple);
+    if (*at != MAP_NONE) return p->heap_shapes.data[*at];
+    const image_type *type = NULL;
+    for (uint32_t m = 0; m < p->program->module_count && !type; m++)
+        type = image_struct_of_size(p->program->modules[m]->img, size.multiple);
+    *at = p->heap_shapes.len;
+    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, type, (uint32_t)size.multiple, total));
+    return p->heap_shapes.data[*at];
+}
+
 uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
 {
     const pta_site *s = &p->program->sites.data[site];
@@ -37,6 +73,7 @@ uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
     *map_at(&p->object_map, key) = object;
     vec_push(&p->objects, (graph_object){.site = site, .context = context, .memory = memory == MAP_NONE ? object : memory,
                                          .any = s->kind == PTA_EXTERNAL || s->any});
+    vec_push(&p->shapes, s->kind == PTA_HEAP ? heap_shape(p, s, context) : s->shape);
     vec_push(&p->memories, (object_memory){0});
     return object;
 }
@@ -45,13 +82,14 @@ pta_key graph_normal(const pta *p, uint32_t object, offset_t place)
 {
     const graph_object *o = &p->objects.data[object];
     const pta_site *site = &p->program->sites.data[o->site];
-    if (o->any) return key_make(object, offset_class(1, 0));
+    if (o->any) return key_make(object, offset_anywhere());
     if (site->kind == PTA_FUNCTION) return place == offset_exact(0) ? key_make(object, place) : NO_KEY;
     if (offset_is_exact(place) && site->size && !site->open) {
         int64_t at = offset_value(place);
-        if (at < -SLACK || at > (int64_t)site->size) return NO_KEY;
+        if (at < -OFFSET_SLACK || at > (int64_t)site->size) return NO_KEY;
     }
-    return key_make(object, place);
+    place = offset_in_element(place, p->shapes.data[object]);
+    return place ? key_make(object, place) : NO_KEY;
 }
 
 static bool is_behind(const pta *p, pta_key key)
@@ -61,19 +99,37 @@ static bool is_behind(const pta *p, pta_key key)
     return site->size && !site->open && offset_is_exact(place) && offset_value(place) >= (int64_t)site->size;
 }
 
+/* The size of an object, 0: unknown. */
+static uint64_t object_size(const pta *p, uint32_t object)
+{
+    const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
+    const pta_shape *shape = p->shapes.data[object];
+    return shape && shape->total ? shape->total : site->open ? 0 : site->size;
+}
+
+/* Moved by more than the object is large. */
+static bool is_far(const pta *p, pta_key key, int64_t delta)
+{
+    if (offset_is_exact(key_offset(key)) || !delta) return false;
+    int64_t size = (int64_t)object_size(p, key_object(key));
+    return size && (delta >= size || delta <= -size);
+}
+
 pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
 {
+    if (is_far(p, key, label->delta)) return NO_KEY;
     uint32_t object = key_object(key);
+    const pta_shape *shape = p->shapes.data[object];
     offset_t place = key_offset(key);
     if (label->stride >= PTA_ALIGN) {
         const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
-        place = offset_align(offset_add(place, label->delta), label->stride - PTA_ALIGN, site->align);
+        place = offset_align(offset_add(place, label->delta, shape), label->stride - PTA_ALIGN, site->align, shape);
     } else {
         /* An index leads upwards from a place in the object: from behind its end only code that goes back comes in again. */
-        uint32_t stride = label->stride & ~(uint32_t)PTA_BACK;
+        uint32_t stride = label->stride & ~(uint32_t)(PTA_BACK | PTA_BLOCK);
         if (stride != PTA_SAME && !(label->stride & PTA_BACK) && is_behind(p, key)) return NO_KEY;
-        place = offset_add(place, label->delta);
-        if (stride != PTA_SAME) place = offset_spread(place, stride);
+        place = offset_add(place, label->delta, shape);
+        if (stride != PTA_SAME) place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
     }
     return graph_normal(p, object, place);
 }
@@ -157,14 +213,14 @@ void graph_remove_edge(pta *p, uint32_t edge)
 /* --- words in memory -------------------------------------------------------------------------------------------------------- */
 
 /* Whether two words, of which one is a class, may be the same. */
-static bool cells_meet(const graph_cell *a, const graph_cell *b)
+static bool cells_meet(const pta *p, const graph_cell *a, const graph_cell *b)
 {
-    return a->low < b->high && b->low < a->high && offset_meet(a->place, b->place);
+    return a->low < b->high && b->low < a->high && offset_meet(a->place, b->place, p->shapes.data[a->object]);
 }
 
 static void link_cells(pta *p, const graph_cell *a, const graph_cell *b)
 {
-    if (!cells_meet(a, b)) return;
+    if (!cells_meet(p, a, b)) return;
     graph_add_edge(p, a->store, b->load, 0, UINT32_MAX, NO_KEY);
     graph_add_edge(p, b->store, a->load, 0, UINT32_MAX, NO_KEY);
 }
@@ -190,6 +246,21 @@ static uint32_t add_cell(pta *p, graph_cell cell)
     return id;
 }
 
+/* A class of a part of a larger object as one of that object, which knows no shape: its bounds are those of the cell. */
+static void move_class(const pta *p, uint32_t object, graph_cell *cell)
+{
+    const pta_shape *shape = p->shapes.data[object];
+    int64_t base = p->program->sites.data[p->objects.data[object].site].base;
+    if (offset_has_windows(shape) && offset_window(cell->place)) {
+        const shape_window *w = &shape->windows[offset_window(cell->place)];
+        cell->low = base + w->start;
+        if (w->end != INT32_MAX) cell->high = base + w->end;
+    } else if (!offset_has_windows(shape) && offset_least(cell->place) != OFFSET_NO_LEAST) {
+        cell->low = base + offset_least(cell->place);
+    }
+    cell->place = offset_class(offset_stride(cell->place), (int64_t)offset_residue(cell->place) + base, 0);
+}
+
 /* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
 const graph_cell *graph_cell_of(pta *p, pta_key key)
 {
@@ -197,16 +268,24 @@ const graph_cell *graph_cell_of(pta *p, pta_key key)
     const graph_object *o = &p->objects.data[object];
     const pta_site *site = &p->program->sites.data[o->site];
     if (site->kind == PTA_FUNCTION) return NULL;
-    graph_cell cell = {.object = o->memory, .place = offset_add(key_offset(key), site->base), .low = INT64_MIN, .high = INT64_MAX};
+    if ((offset_is_exact(key_offset(key)) || offset_is_element(key_offset(key))) &&
+        !shape_may_point(p->shapes.data[object], offset_at(key_offset(key))))
+        return NULL;
+    graph_cell cell = {.object = o->memory, .place = key_offset(key), .low = INT64_MIN, .high = INT64_MAX};
     if (offset_is_exact(cell.place)) {
-        uint64_t size = p->program->sites.data[p->objects.data[o->memory].site].size;
+        if (site->base) cell.place = offset_exact(offset_value(cell.place) + site->base);
+        const pta_shape *shape = p->shapes.data[o->memory];
+        uint64_t size = shape && shape->total ? shape->total : p->program->sites.data[p->objects.data[o->memory].site].size;
         cell.low = offset_value(cell.place);
         cell.high = cell.low + 8;
         if (size && (cell.low < 0 || cell.high > (int64_t)size)) return NULL;
         key = key_make(o->memory, cell.place);
-    } else if (site->size && !site->open) {
-        cell.low = site->base;
-        cell.high = site->base + (int64_t)site->size;
+    } else {
+        if (site->size && !site->open) {
+            cell.low = site->base;
+            cell.high = site->base + (int64_t)site->size;
+        }
+        if (o->memory != object) move_class(p, object, &cell);
     }
     uint32_t known = map_get(&p->cell_map, key);
     if (known == MAP_NONE) {
@@ -321,7 +400,7 @@ void graph_add_use(pta *p, uint32_t use)
     case PTA_ADDR: {
         uint32_t object = graph_object_of(p, stmt.ref, p->instances.data[instance].context);
         offset_t place = offset_exact(stmt.src.delta);
-        if (stmt.stride != PTA_SAME) place = offset_spread(place, stmt.stride);
+        if (stmt.stride != PTA_SAME) place = offset_spread(place, stmt.stride, true, p->shapes.data[object]);
         pta_key key = graph_normal(p, object, place);
         if (key) graph_add_edge(p, NO_NODE, var_node(p, instance, stmt.dst.var), 0, use, key);
         break;
@@ -345,12 +424,20 @@ static bool may_write(const pta *p, uint32_t instance, pta_key at)
     return f->loader || !p->program->sites.data[p->objects.data[key_object(at)].site].constant;
 }
 
+/* What walks through bytes copies bytes: text, packets, not words that hold pointers. */
+static bool is_byte_wise(pta_key key)
+{
+    uint32_t step = offset_step(key_offset(key));
+    return step && step < 8;
+}
+
 void graph_apply_key(pta *p, uint32_t use, pta_key key)
 {
     const pta_stmt stmt = *graph_stmt(p, use);
     uint32_t instance = p->uses.data[use].instance;
     pta_operand pointer = pointer_of(p, &stmt);
     graph_label label = {pointer.delta, stmt.kind == PTA_CALL ? PTA_SAME : stmt.stride};
+    if (label.stride < PTA_ALIGN && label.stride & PTA_BLOCK && is_byte_wise(key)) return;
     pta_key at = graph_transfer(p, key, &label);
     if (!at) return;
     const graph_cell *cell;

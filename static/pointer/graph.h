@@ -117,6 +117,10 @@ struct pta {
     map64 label_map;
     VEC(graph_object) objects;
     map64 object_map;
+    VEC(const pta_shape *) shapes; /* by object */
+    map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
+    VEC(const pta_shape *) heap_shapes;
+    arena shape_memory;
     VEC(object_memory) memories; /* by object */
     VEC(graph_cell) cells;
     map64 cell_map; /* by key: see graph_cell_of */

@@ -111,25 +111,34 @@ static uint64_t divisor_of_value(walk *w, ir_value v)
     return all;
 }
 
-static uint64_t divisor(walk *w, ir_value v, int64_t factor)
+/* What divides the terms of a sum, its constant aside. */
+static uint64_t divisor_of_terms(walk *w, const sum *s)
 {
-    sum s = {0};
-    expand(w->ir, v, factor, 0, &s);
-    if (s.full) return 1;
-    uint64_t all = linear_magnitude(s.constant);
-    if (s.constant < 0) w->back = true;
-    for (unsigned i = 0; i < s.count && all != 1; i++) {
-        if (!s.factor[i]) continue;
-        if (s.factor[i] < 0) w->back = true;
-        all = offset_gcd(all, divisor_of_value(w, s.value[i]) * linear_magnitude(s.factor[i]));
+    uint64_t all = 0;
+    if (s->full) return 1;
+    for (unsigned i = 0; i < s->count && all != 1; i++) {
+        if (!s->factor[i]) continue;
+        if (s->factor[i] < 0) w->back = true;
+        all = offset_gcd(all, divisor_of_value(w, s->value[i]) * linear_magnitude(s->factor[i]));
     }
     return all;
 }
 
-uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, bool *back)
+static uint64_t divisor(walk *w, ir_value v, int64_t factor)
+{
+    sum s = {0};
+    expand(w->ir, v, factor, 0, &s);
+    if (s.constant < 0) w->back = true;
+    return offset_gcd(linear_magnitude(s.constant), divisor_of_terms(w, &s));
+}
+
+uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back)
 {
     walk w = {.ir = ir};
-    uint64_t all = v ? divisor(&w, v, scale) : 0;
+    sum s = {0};
+    expand(ir, v, scale, 0, &s);
+    uint64_t all = divisor_of_terms(&w, &s);
+    *constant = s.full ? 0 : s.constant;
     *back = w.back;
     return all < MAX_STRIDE ? all : 1;
 }

@@ -9,8 +9,8 @@ static inline uint64_t linear_magnitude(int64_t v)
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-/* A number that divides v * scale whenever v has not wrapped, below 2^19; 0 when v is 0. `*back`: it may be negative by the
- * way it is computed (a difference, a loop that counts up to zero). */
-uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, bool *back);
+/* v * scale is `*constant` plus multiples of the result, which is below 2^19, whenever v has not wrapped; 0: it is the constant.
+ * `*back`: it may go down from there by the way it is computed (a difference, a loop that counts up to zero). */
+uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back);
 
 #endif

@@ -147,8 +147,14 @@ static pta_operand plain(reader *r, value v)
 
 static uint32_t fresh_site(reader *r, bool bytes)
 {
+    uint8_t sized = 0, counted = 0;
+    if (!bytes && take(r, '(')) {
+        sized = (uint8_t)(take_number(r, PTA_SIZES - 1) + 1);
+        if (take(r, '*')) counted = (uint8_t)(take_number(r, PTA_SIZES - 1) + 1);
+        expect(r, ')', "`)` is missing");
+    }
     if (r->failed) return PTA_NO_SITE;
-    return program_add_site(r->program, (pta_site){.kind = PTA_HEAP, .any = bytes, .func = r->func, .align = 16,
+    return program_add_site(r->program, (pta_site){.kind = PTA_HEAP, .any = bytes, .sized = sized, .counted = counted, .func = r->func, .align = 16,
                                                    .memory = r->program->sites.len});
 }
 
@@ -357,8 +363,8 @@ static void copy_statement(reader *r)
     pta_operand to = plain(r, expression(r, PTA_NO_VAR));
     pta_operand from = plain(r, expression(r, PTA_NO_VAR));
     uint32_t word = new_var(r);
-    emit(r, (pta_stmt){.kind = PTA_LOAD, .dst = {word, 0}, .src = from, .stride = 8});
-    emit(r, (pta_stmt){.kind = PTA_STORE, .dst = to, .src = {word, 0}, .stride = 8});
+    emit(r, (pta_stmt){.kind = PTA_LOAD, .dst = {word, 0}, .src = from, .stride = 8 | PTA_BLOCK});
+    emit(r, (pta_stmt){.kind = PTA_STORE, .dst = to, .src = {word, 0}, .stride = 8 | PTA_BLOCK});
 }
 
 typedef struct {

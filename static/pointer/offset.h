@@ -1,23 +1,33 @@
-/* A place inside an object as a number of 40 bits, so that a fact (object, place) is one 64-bit key and keys of one object
- * stand together when sorted, exact places first.
+/* A place inside an object as a number of 41 bits, so that a fact (object, place) is one 64-bit key and keys of one object
+ * stand together when sorted: exact places first, then classes, the coarser before the finer.
  *
- *     39        38 ................. 0
- *     0         offset + 2^38                      exactly that byte
- *     1         0   stride (19)   residue (19)     all bytes at residue + n * stride; stride 1: anywhere
- */
+ *     40        39 ....................................... 0
+ *     0         offset + 2^39                                exactly that byte
+ *     1         stride (17)   level (6)   residue (17)       the bytes residue + n * stride inside of what the level says
+ *     1         all ones      0           residue (17)       that byte of each element
+ *
+ * The level of a class is a window of the object's shape; when it has none, the least place: one of few (offset_level), so that
+ * it cannot creep down byte by byte. Both kinds of bounds, as progressions are, are closed under intersection, hence each set
+ * of places has one smallest class around it.
+ *
+ * Of an array of elements, all places are places in an element: exact ones in the first element, classes in any. Indices
+ * inside of an element stay in it. A shape of NULL: nothing is known. */
 #ifndef RACE_POINTER_OFFSET_H
 #define RACE_POINTER_OFFSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef uint64_t pta_key;  /* object << 40 | place */
+#include "static/pointer/shape.h"
+
+typedef uint64_t pta_key;  /* object << OFFSET_BITS | place */
 typedef uint64_t offset_t; /* place */
 
-enum { OFFSET_BITS = 40, OFFSET_MAX_STRIDE = (1 << 19) - 1, OFFSET_MAX_OBJECTS = 1 << 24 };
+enum { OFFSET_BITS = 41, OFFSET_MAX_STRIDE = (1 << 17) - 1, OFFSET_MAX_OBJECTS = 1 << 23, OFFSET_MAX_LEVEL = 63 };
 
-static const offset_t OFFSET_CLASS = 1ull << 39;
-static const int64_t OFFSET_BIAS = 1ll << 38, OFFSET_LIMIT = 1ll << 30;
+static const offset_t OFFSET_CLASS = 1ull << 40;
+static const int64_t OFFSET_BIAS = 1ll << 39, OFFSET_LIMIT = 1ll << 30;
+static const int64_t OFFSET_NO_LEAST = INT64_MIN; /* the class goes down without end */
 
 static inline uint32_t key_object(pta_key key)
 {
@@ -46,7 +56,18 @@ static inline int64_t offset_value(offset_t place) /* of an exact one */
 
 static inline uint32_t offset_stride(offset_t place) /* of a class */
 {
-    return (uint32_t)(place >> 19) & OFFSET_MAX_STRIDE;
+    return (uint32_t)(place >> 23) & OFFSET_MAX_STRIDE;
+}
+
+static inline bool offset_is_element(offset_t place) /* of a class */
+{
+    return offset_stride(place) == OFFSET_MAX_STRIDE;
+}
+
+/* What its places differ by; 0: it is one place, of each element perhaps. */
+static inline uint32_t offset_step(offset_t place)
+{
+    return place & OFFSET_CLASS && !offset_is_element(place) ? offset_stride(place) : 0;
 }
 
 static inline uint32_t offset_residue(offset_t place)
@@ -64,73 +85,178 @@ static inline uint64_t offset_gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-static inline offset_t offset_class(uint64_t stride, int64_t at)
+/* Level 0: no least place; then 0, 8, ... 128, and four in each octave. */
+static inline uint32_t offset_level(int64_t least)
 {
-    if (stride > OFFSET_MAX_STRIDE) stride = 1;
+    if (least < 0) return 0;
+    if (least < 128) return 1 + (uint32_t)least / 8;
+    uint32_t octave = 63 - (uint32_t)__builtin_clzll((uint64_t)least), level = 17 + (octave - 7) * 4 + (least >> (octave - 2) & 3);
+    return level < OFFSET_MAX_LEVEL ? level : OFFSET_MAX_LEVEL;
+}
+
+static inline bool offset_has_windows(const pta_shape *shape)
+{
+    return shape && shape->count;
+}
+
+static inline uint32_t offset_window(offset_t place) /* of a class */
+{
+    return (uint32_t)(place >> 17) & OFFSET_MAX_LEVEL;
+}
+
+static inline int64_t offset_least(offset_t place) /* of a class without windows */
+{
+    if (offset_is_element(place)) return offset_residue(place);
+    uint32_t level = offset_window(place);
+    if (!level) return OFFSET_NO_LEAST;
+    return level <= 17 ? (level - 1) * 8ll : (4ll + (level - 17) % 4) << (5 + (level - 17) / 4);
+}
+
+static inline offset_t offset_class(uint64_t stride, int64_t at, uint32_t level)
+{
+    if (stride >= OFFSET_MAX_STRIDE) stride = (stride & -stride) < OFFSET_MAX_STRIDE ? stride & -stride : OFFSET_MAX_STRIDE / 2 + 1;
     int64_t residue = at % (int64_t)stride;
     if (residue < 0) residue += (int64_t)stride;
-    return OFFSET_CLASS | stride << 19 | (uint64_t)residue;
+    return OFFSET_CLASS | stride << 23 | (uint64_t)level << 17 | (uint64_t)residue;
+}
+
+static inline offset_t offset_element(uint32_t residue)
+{
+    return OFFSET_CLASS | (uint64_t)OFFSET_MAX_STRIDE << 23 | residue;
+}
+
+static inline offset_t offset_anywhere(void)
+{
+    return offset_class(1, 0, 0);
 }
 
 static inline offset_t offset_exact(int64_t at)
 {
-    return at > -OFFSET_LIMIT && at < OFFSET_LIMIT ? (offset_t)(at + OFFSET_BIAS) : offset_class(1, 0);
+    return at > -OFFSET_LIMIT && at < OFFSET_LIMIT ? (offset_t)(at + OFFSET_BIAS) : offset_anywhere();
 }
 
-static inline offset_t offset_add(offset_t place, int64_t k)
+/* The byte that an exact place or an element's class is. */
+static inline int64_t offset_at(offset_t place)
 {
-    if (offset_is_exact(place)) return offset_exact(offset_value(place) + k);
-    return offset_class(offset_stride(place), (int64_t)offset_residue(place) + k);
+    return offset_is_exact(place) ? offset_value(place) : offset_residue(place);
 }
 
-/* All multiples of `stride` away. */
-static inline offset_t offset_spread(offset_t place, uint64_t stride)
+enum { OFFSET_SLACK = 4096 }; /* bytes that a pointer may lie before an object and come back */
+
+/* A place in an array of elements as a place in one of them; 0: outside of the object. */
+static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
 {
-    if (offset_is_exact(place)) return offset_class(stride, offset_value(place));
-    return offset_class(offset_gcd(offset_stride(place), stride), offset_residue(place));
+    if (!shape || !shape->element || !offset_is_exact(place)) return place;
+    int64_t at = offset_value(place), element = shape->element;
+    if (at >= 0 && at < element) return place;
+    if (shape->total && (at < -OFFSET_SLACK || at > (int64_t)shape->total)) return 0;
+    if (shape->total == shape->element) return place;
+    at %= element;
+    return offset_element((uint32_t)(at < 0 ? at + element : at));
+}
+
+/* The level of a class of which each place moves by k. */
+static inline uint32_t offset_moved(offset_t place, int64_t k, const pta_shape *shape)
+{
+    if (!offset_has_windows(shape)) {
+        int64_t least = offset_least(place);
+        return least == OFFSET_NO_LEAST ? 0 : offset_level(least + k);
+    }
+    const shape_window *w = &shape->windows[offset_window(place)];
+    return k > (int64_t)w->start - w->end && k < (int64_t)w->end - w->start ? offset_window(place) : 0;
+}
+
+static inline offset_t offset_add(offset_t place, int64_t k, const pta_shape *shape)
+{
+    if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) + k), shape);
+    if (offset_is_element(place)) {
+        int64_t at = ((int64_t)offset_residue(place) + k) % shape->element;
+        return offset_element((uint32_t)(at < 0 ? at + shape->element : at));
+    }
+    return offset_class(offset_stride(place), (int64_t)offset_residue(place) + k, offset_moved(place, k, shape));
+}
+
+/* All multiples of `stride` away; up: only towards higher addresses, where no windows are known. */
+static inline offset_t offset_spread(offset_t place, uint64_t stride, bool up, const pta_shape *shape)
+{
+    uint32_t level = 0, element = shape ? shape->element : 0;
+    bool single = offset_is_exact(place) || offset_is_element(place);
+    if (element && stride % element == 0) return offset_is_exact(place) ? offset_element((uint32_t)offset_value(place)) : place;
+    if (element && stride > element) {
+        stride = offset_gcd(stride, element);
+    } else if (offset_has_windows(shape)) {
+        level = single ? shape_indexed(shape, offset_at(place)) : offset_window(place);
+    } else if (up) {
+        level = single ? offset_level(offset_at(place)) : offset_window(place);
+    }
+    return offset_class(offset_gcd(offset_step(place), stride), offset_at(place), level);
 }
 
 /* Rounded down to a multiple of n, in an object whose first byte is at a multiple of `align`. */
-static inline offset_t offset_align(offset_t place, uint32_t n, uint32_t align)
+static inline offset_t offset_align(offset_t place, uint32_t n, uint32_t align, const pta_shape *shape)
 {
-    if (align < n) return offset_class(1, 0);
-    if (!offset_is_exact(place)) {
-        uint32_t stride = offset_stride(place), residue = offset_residue(place);
-        return stride % n ? offset_class(n, 0) : offset_class(stride, residue - residue % n);
-    }
-    return offset_exact(offset_value(place) & -(int64_t)n);
+    if (align < n || (shape && shape->element % n)) return offset_anywhere();
+    if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) & -(int64_t)n), shape);
+    uint32_t stride = offset_stride(place), residue = offset_residue(place);
+    if (offset_is_element(place)) return offset_element(residue - residue % n);
+    uint32_t level = offset_moved(place, 1 - (int64_t)n, shape);
+    return stride % n ? offset_class(n, 0, level) : offset_class(stride, residue - residue % n, level);
+}
+
+/* Whether a byte is in the bounds of a class. */
+static inline bool offset_bounds(offset_t class, int64_t at, const pta_shape *shape)
+{
+    if (!offset_has_windows(shape)) return at >= offset_least(class);
+    const shape_window *w = &shape->windows[offset_window(class)];
+    return !offset_window(class) || (at >= w->start && at < w->end);
 }
 
 /* Whether both may be the same byte. */
-static inline bool offset_meet(offset_t a, offset_t b)
+static inline bool offset_meet(offset_t a, offset_t b, const pta_shape *shape)
 {
-    if (offset_is_exact(a) && offset_is_exact(b)) return a == b;
-    if (offset_is_exact(a)) return offset_meet(b, a);
-    if (offset_is_exact(b)) {
-        int64_t at = offset_value(b) % (int64_t)offset_stride(a);
-        if (at < 0) at += offset_stride(a);
-        return at == offset_residue(a);
+    if (offset_is_exact(a)) return offset_is_exact(b) ? a == b : offset_meet(b, a, shape);
+    uint32_t step = offset_step(a);
+    if (offset_is_exact(b) || offset_is_element(b)) {
+        int64_t at = offset_at(b);
+        if (!step) return at == offset_residue(a);
+        int64_t residue = at % (int64_t)step;
+        return (residue < 0 ? residue + step : residue) == offset_residue(a) && offset_bounds(a, at, shape);
     }
-    uint64_t g = offset_gcd(offset_stride(a), offset_stride(b));
+    if (!step) return offset_meet(b, a, shape);
+    if (offset_has_windows(shape) && !shape_holds(shape, offset_window(a), offset_window(b)) &&
+        !shape_holds(shape, offset_window(b), offset_window(a)))
+        return false;
+    uint64_t g = offset_gcd(step, offset_step(b));
     return offset_residue(a) % g == offset_residue(b) % g;
 }
 
 /* Whether all bytes of b are in a. */
-static inline bool offset_covers(offset_t a, offset_t b)
+static inline bool offset_covers(offset_t a, offset_t b, const pta_shape *shape)
 {
     if (offset_is_exact(a)) return a == b;
-    if (offset_is_exact(b)) return offset_meet(a, b);
-    return offset_stride(b) % offset_stride(a) == 0 && offset_meet(a, b);
+    if (offset_is_exact(b)) return offset_meet(a, b, shape);
+    uint32_t step = offset_step(a);
+    if (!step) return a == b;
+    if (offset_is_element(b)) return offset_meet(a, b, shape);
+    if (offset_step(b) % step || offset_residue(b) % step != offset_residue(a)) return false;
+    return offset_has_windows(shape) ? shape_holds(shape, offset_window(a), offset_window(b))
+                                     : offset_window(a) <= offset_window(b);
+}
+
+static inline uint32_t offset_bound_of(offset_t place, const pta_shape *shape)
+{
+    if (!offset_is_exact(place) && !offset_is_element(place)) return offset_window(place);
+    return offset_has_windows(shape) ? shape_around(shape, offset_at(place)) : offset_level(offset_at(place));
 }
 
 /* The smallest class that covers both. */
-static inline offset_t offset_join(offset_t a, offset_t b)
+static inline offset_t offset_join(offset_t a, offset_t b, const pta_shape *shape)
 {
-    int64_t at = offset_is_exact(a) ? offset_value(a) : offset_residue(a);
-    int64_t bt = offset_is_exact(b) ? offset_value(b) : offset_residue(b);
-    uint64_t g = offset_gcd((uint64_t)(at < bt ? bt - at : at - bt), offset_is_exact(a) ? 0 : offset_stride(a));
-    g = offset_gcd(g, offset_is_exact(b) ? 0 : offset_stride(b));
-    return g ? offset_class(g, at) : a;
+    int64_t at = offset_at(a), bt = offset_at(b);
+    uint64_t g = offset_gcd((uint64_t)(at < bt ? bt - at : at - bt), offset_gcd(offset_step(a), offset_step(b)));
+    if (!g) return offset_is_exact(a) ? b : a;
+    uint32_t x = offset_bound_of(a, shape), y = offset_bound_of(b, shape);
+    return offset_class(g, at, offset_has_windows(shape) ? shape_join(shape, x, y) : x < y ? x : y);
 }
 
 #endif

@@ -7,6 +7,7 @@
  *   linear.c     strides of indices
  *   address.c    which object an address of a module belongs to
  *   model.c      library functions in a small language; model_name.c: by their names; model_table.c: the table
+ *   shape.c      what is inside of an object: elements, arrays
  *   offset.h     places inside an object: exact bytes and strided classes, as one number
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions
@@ -20,7 +21,7 @@
  * The analysis is inclusion-based (Andersen) with an on-the-fly call graph, field-sensitive by byte offset.
  *
  * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT exact ones, or one class
- * `r mod s`. Closing a set that got too large is the smallest class that covers it. This is a closure operator, so the
+ * `r mod s` with a lower end. Closing a set that got too large is the smallest class that covers it. This is a closure operator, so the
  * closed sets are a lattice of finite height and the result is the least fixed point: it depends on the statements only,
  * never on the order of solving. */
 #ifndef RACE_POINTER_H
@@ -57,6 +58,7 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_BLOCK = 1 << 28, /* or-ed to it: a word of a block copy of unknown size */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
     PTA_ALIGN = 1 << 30 /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
@@ -70,6 +72,15 @@ typedef struct {
     uint32_t insn;    /* machine instruction, in the function's lift_func->insns; of models: 0 */
 } pta_stmt;
 
+enum { PTA_SIZES = 4 }; /* arguments that may be a size */
+
+typedef struct { /* what is known of a number that is passed */
+    uint32_t multiple; /* it is a multiple of this; 0: unknown */
+    bool exact;        /* it is this */
+    uint8_t param;     /* + 1: it is this parameter of the caller plus delta; 0: it is none */
+    int16_t delta;
+} pta_size;
+
 typedef struct {
     uint32_t func;      /* of a direct call, or PTA_NO_FUNC */
     pta_operand target; /* of an indirect call */
@@ -77,6 +88,7 @@ typedef struct {
     uint32_t ret, ret2; /* variables, or PTA_NO_VAR */
     uint32_t caller;    /* function */
     uint64_t addr;      /* of the call instruction; 0 in a model */
+    pta_size sizes[PTA_SIZES];
     uint8_t spawn;      /* pta_spawn: the callee runs as another origin */
     bool in_loop;       /* may run more than once in one activation of its function */
 } pta_call;
@@ -98,6 +110,7 @@ typedef struct {
     uint8_t kind;    /* pta_site_kind */
     bool constant;   /* never written after start-up */
     bool any;        /* holds no pointers: places in it are not told apart */
+    uint8_t sized, counted; /* HEAP: + 1: the argument of the model that is the size of its elements, their number */
     uint32_t module; /* of STATIC, TLS and FUNCTION */
     uint32_t func;   /* of FRAME, HEAP, FUNCTION */
     uint64_t start;  /* STATIC: address; TLS: offset in the block; FRAME: as int64_t, place relative to the stack pointer at
@@ -110,6 +123,7 @@ typedef struct {
     uint8_t align;   /* its first byte is at a multiple of this, 1 to 16 */
     const char *name; /* or NULL */
     const image_type *type; /* or NULL */
+    const struct pta_shape *shape; /* or NULL; of HEAP: known only when it is allocated */
 } pta_site;
 
 /* An access of the code: the statement's address operand in words of variables, found by machine instruction. */
@@ -202,8 +216,10 @@ typedef struct {
     uint32_t site;    /* in program->sites */
     uint32_t context; /* of the instance that owns it; 0 for static objects */
     bool exact;
-    int32_t offset;   /* exact: byte offset; else offset mod stride */
+    int32_t offset;   /* exact: byte offset; else offset mod stride, in its element */
     uint32_t stride;
+    uint32_t element; /* of a class: the object is an array of such elements; 0: of none */
+    int32_t least, end; /* of a class: it lies in these bounds, in its element; INT32_MIN, INT32_MAX: unknown */
 } pta_place;
 
 /* What variable `var` of `func` may point to, over all of its instances; sorted, normalised. Returns the number; the

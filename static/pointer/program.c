@@ -2,6 +2,7 @@
  * `*start*` calls what may be called from outside, `*data*` stores the words that the loader fills in, `*outside*` does with
  * everything that has escaped whatever unknown code could do. */
 #include "static/pointer/program.h"
+#include "static/pointer/shape.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ uint32_t program_add_func(pta_program *program, const char *name, const lift_fun
 
 uint32_t program_add_site(pta_program *program, pta_site site)
 {
+    site.shape = shape_build(&program->memory, site.type, 0, 0);
     vec_push(&program->sites, site);
     return program->sites.len - 1;
 }
@@ -442,9 +444,11 @@ static bool is_wrapper(const pta_program *program, const pta_func *f, const uint
             changed = true;
         }
     }
-    bool found = false, kept = false; /* what is stored somewhere is more than handed on */
-    for (uint32_t i = 0; i < f->stmts.len && !kept; i++)
-        kept = f->stmts.data[i].kind == PTA_STORE && returned[f->stmts.data[i].src.var];
+    bool found = false, kept = false; /* what is stored somewhere is more than handed on, but for links of the object to itself */
+    for (uint32_t i = 0; i < f->stmts.len && !kept; i++) {
+        const pta_stmt *stmt = &f->stmts.data[i];
+        kept = stmt->kind == PTA_STORE && returned[stmt->src.var] && !returned[stmt->dst.var];
+    }
     for (uint32_t i = 0; i < f->stmts.len && !found && !kept; i++) {
         if (f->stmts.data[i].kind != PTA_CALL) continue;
         const pta_call *call = &program->calls.data[f->stmts.data[i].ref];

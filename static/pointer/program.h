@@ -39,7 +39,8 @@ uint32_t program_function_site(pta_program *program, uint32_t func); /* the site
  *                                           any
  *
  *     SOURCE  N           argument, from 0; from 6 on they are on the stack
- *             new         the address of a fresh object; bytes: of one whose places are not told apart
+ *             new         the address of a fresh object; new(N): of one of the size of argument N; new(N*M): of M elements
+ *                         of the size of argument N; bytes: of one whose places are not told apart
  *             lib NAME    a variable of the library; tls NAME: one of each thread; &lib NAME, &tls NAME: its address
  *             &func NAME  the address of the function of that name
  *             ext         anything that the outside knows

@@ -113,7 +113,7 @@ static void catch_up(pta *p, uint32_t component, const pta_set *all)
 
 /* The union with the older rank of each key: that one was derived from outside of the cycle. Where it is not closed, a class
  * closes it, as young as the step at hand. */
-static void join_sets(pta_set *to, const pta_set *from, uint64_t rank)
+static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, shape_list shapes)
 {
     pta_set out = {.cap = to->len + from->len};
     out.keys = base_alloc((size_t)out.cap * sizeof *out.keys);
@@ -137,7 +137,7 @@ static void join_sets(pta_set *to, const pta_set *from, uint64_t rank)
             offset_t place = key_offset(out.keys[end]);
             exacts += offset_is_exact(place);
             if (!class && !offset_is_exact(place)) class = place;
-            cover = !cover ? place : offset_is_exact(cover) || !offset_covers(cover, place) ? offset_join(cover, place) : cover;
+            cover = !cover ? place : offset_covers(cover, place, shapes[object]) ? cover : offset_join(cover, place, shapes[object]);
         }
         if ((class || exacts > PTA_EXACT) && cover != class) vec_push(&close, key_make(object, cover));
         i = end;
@@ -145,7 +145,7 @@ static void join_sets(pta_set *to, const pta_set *from, uint64_t rank)
     free(to->keys);
     free(to->ranks);
     *to = out;
-    set_add(to, close.data, close.len, rank, &added);
+    set_add(to, close.data, close.len, rank, shapes, &added);
     vec_free(&close);
     vec_free(&added);
 }
@@ -160,7 +160,7 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
 {
     pta_set all = {0};
     for (uint32_t i = 0; i < count; i++)
-        join_sets(&all, &p->nodes.data[components[i]].set, p->now);
+        join_sets(&all, &p->nodes.data[components[i]].set, p->now, p->shapes.data);
     bool same = true, used = false;
     for (uint32_t i = 0; i < count; i++) {
         same &= is_same(&p->nodes.data[components[i]].set, &all);

@@ -37,18 +37,18 @@ static offset_t class_in(const pta_set *set, uint32_t object)
     return at < set->len && key_object(set->keys[at]) == object ? key_offset(set->keys[at]) : 0;
 }
 
-bool set_covers(const pta_set *set, pta_key key)
+bool set_covers(const pta_set *set, pta_key key, shape_list shapes)
 {
     offset_t class = class_in(set, key_object(key));
-    return class && key_offset(key) != class && offset_covers(class, key_offset(key));
+    return class && key_offset(key) != class && offset_covers(class, key_offset(key), shapes[key_object(key)]);
 }
 
-bool set_knows(const pta_set *set, pta_key key)
+bool set_knows(const pta_set *set, pta_key key, shape_list shapes)
 {
-    return set_find(set, key) != UINT32_MAX || set_covers(set, key);
+    return set_find(set, key) != UINT32_MAX || set_covers(set, key, shapes);
 }
 
-void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_list *out)
+void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, shape_list shapes, key_list *out)
 {
     uint32_t at = 0; /* the first key of the set that is not before keys[i] */
     for (uint32_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, key_li
         }
         at = lower_bound(set->keys, at, high < set->len ? high : set->len, keys[i]);
         if (at < set->len && set->keys[at] == keys[i]) continue;
-        if (!set_covers(set, keys[i])) vec_push(out, keys[i]);
+        if (!set_covers(set, keys[i], shapes)) vec_push(out, keys[i]);
     }
 }
 
@@ -106,11 +106,12 @@ typedef struct { /* the keys of one object while some are added */
     offset_t fresh[PTA_EXACT];
     uint32_t fresh_count;
     offset_t class; /* the coarsest; 0: none */
+    const pta_shape *shape;
 } group;
 
-static group group_of(const pta_set *set, uint32_t from, uint32_t to)
+static group group_of(const pta_set *set, uint32_t from, uint32_t to, const pta_shape *shape)
 {
-    group g = {.known = set->keys + from, .known_count = to - from};
+    group g = {.known = set->keys + from, .known_count = to - from, .shape = shape};
     for (uint32_t i = from; i < to; i++) {
         offset_t place = key_offset(set->keys[i]);
         if (offset_is_exact(place))
@@ -121,10 +122,15 @@ static group group_of(const pta_set *set, uint32_t from, uint32_t to)
     return g;
 }
 
+static void group_cover(group *g, offset_t place)
+{
+    if (!offset_covers(g->class, place, g->shape)) g->class = offset_join(g->class, place, g->shape);
+}
+
 static void group_add(group *g, offset_t place)
 {
     if (g->class) {
-        if (!offset_covers(g->class, place)) g->class = offset_join(g->class, place);
+        group_cover(g, place);
         return;
     }
     if (offset_is_exact(place)) {
@@ -139,9 +145,9 @@ static void group_add(group *g, offset_t place)
     }
     g->class = place;
     for (uint32_t i = 0; i < g->exacts; i++)
-        if (!offset_covers(g->class, key_offset(g->known[i]))) g->class = offset_join(g->class, key_offset(g->known[i]));
+        group_cover(g, key_offset(g->known[i]));
     for (uint32_t i = 0; i < g->fresh_count; i++)
-        if (!offset_covers(g->class, g->fresh[i])) g->class = offset_join(g->class, g->fresh[i]);
+        group_cover(g, g->fresh[i]);
     g->fresh_count = 0;
 }
 
@@ -154,7 +160,7 @@ static void make_room(pta_set *set, uint32_t len)
     set->cap = cap;
 }
 
-void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, key_list *added)
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, shape_list shapes, key_list *added)
 {
     uint32_t first = added->len, at = 0;
     for (uint32_t i = 0; i < count;) {
@@ -165,7 +171,7 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, k
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        group g = group_of(set, at, to);
+        group g = group_of(set, at, to, shapes[object]);
         offset_t old = g.class;
         for (; i < end; i++)
             group_add(&g, key_offset(keys[i]));

@@ -65,12 +65,12 @@ static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t c
     key_list *inbox = &lane->inbox[to];
     uint32_t before = inbox->len;
     if (!label) {
-        set_missing(known, keys, count, inbox);
+        set_missing(known, keys, count, p->shapes.data, inbox);
     } else {
         const graph_label *l = &p->labels.data[label];
         for (uint32_t i = 0; i < count; i++) {
             pta_key key = graph_transfer(p, keys[i], l);
-            if (key && !set_knows(known, key)) vec_push(inbox, key);
+            if (key && !set_knows(known, key, p->shapes.data)) vec_push(inbox, key);
         }
     }
     if (!before && inbox->len) vec_push(&lane->touched, to);
@@ -116,7 +116,7 @@ static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
     uint32_t count = lane->scratch.len;
     keys_sort(lane->scratch.data, &count);
     vec_clear(&lane->added);
-    set_add(&c->set, lane->scratch.data, count, rank, &lane->added);
+    set_add(&c->set, lane->scratch.data, count, rank, p->shapes.data, &lane->added);
     for (uint32_t i = 0; i < lane->added.len; i++) {
         vec_push(&c->delta, lane->added.data[i]);
         if (c->used) vec_push(&c->fresh, lane->added.data[i]);
@@ -151,12 +151,12 @@ static void finish_step(pta *p)
 }
 
 /* Sorts keys and drops those that lie dormant by now. */
-static void wake(const pta_set *set, key_list *keys)
+static void wake(const pta_set *set, shape_list shapes, key_list *keys)
 {
     uint32_t n = keys->len, kept = 0;
     keys_sort(keys->data, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (!set_covers(set, keys->data[i])) keys->data[kept++] = keys->data[i];
+        if (!set_covers(set, keys->data[i], shapes)) keys->data[kept++] = keys->data[i];
     keys->len = kept;
 }
 
@@ -169,7 +169,7 @@ static bool step_level(pta *p)
     id_list senders = p->levels.data[p->lowest];
     p->levels.data[p->lowest] = (id_list){0};
     for (uint32_t i = 0; i < senders.len; i++) {
-        wake(&p->nodes.data[senders.data[i]].set, &p->nodes.data[senders.data[i]].delta);
+        wake(&p->nodes.data[senders.data[i]].set, p->shapes.data, &p->nodes.data[senders.data[i]].delta);
     }
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
     for (uint32_t i = 0; i < senders.len; i++)
@@ -237,7 +237,7 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
                 uint32_t first = set_group(set, lost[i].object), end = first;
                 while (end < set->len && key_object(set->keys[end]) == lost[i].object)
                     end++;
-                while (first < end && set_covers(set, set->keys[first]))
+                while (first < end && set_covers(set, set->keys[first], p->shapes.data))
                     first++;
                 uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
                 send(p, lane, set->keys + first, count_awake, e->label, component);
@@ -256,7 +256,7 @@ static void apply_fresh(pta *p)
         uint32_t component = woken.data[i];
         key_list fresh = p->nodes.data[component].fresh;
         p->nodes.data[component].fresh = (key_list){0};
-        wake(&p->nodes.data[component].set, &fresh);
+        wake(&p->nodes.data[component].set, p->shapes.data, &fresh);
         p->nodes.data[component].woken = false;
         uint32_t member = component;
         do {
@@ -271,7 +271,7 @@ static void apply_fresh(pta *p)
     for (uint32_t i = 0; i < p->pending.len; i++) {
         use_key pending = p->pending.data[i];
         uint32_t pointer = graph_component(p, graph_pointer_node(p, pending.use));
-        if (!set_covers(&p->nodes.data[pointer].set, pending.key)) graph_apply_key(p, pending.use, pending.key);
+        if (!set_covers(&p->nodes.data[pointer].set, pending.key, p->shapes.data)) graph_apply_key(p, pending.use, pending.key);
     }
     vec_clear(&p->pending);
 }

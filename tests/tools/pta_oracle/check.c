@@ -164,7 +164,9 @@ static bool covers(const pta_site *site, const pta_place *place, int64_t offset)
 {
     if (site->any) return true;
     if (place->exact) return place->offset == offset;
-    return place->stride && (offset - place->offset) % (int64_t)place->stride == 0;
+    if (place->element) offset = ((offset % place->element) + place->element) % place->element;
+    return place->stride && (offset - place->offset) % (int64_t)place->stride == 0 && offset >= place->least &&
+           offset < place->end;
 }
 
 static verdict verdict_of(const pta_site *site, const pta_place *place, int64_t offset)

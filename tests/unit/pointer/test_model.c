@@ -41,7 +41,7 @@ static void print_place(pta_operand at, uint32_t stride)
     if (stride == PTA_ANY)
         fprintf(out, "+");
     else if (stride)
-        fprintf(out, "%%%u", stride);
+        fprintf(out, "%%%u%s", stride & ~(uint32_t)PTA_BLOCK, stride & PTA_BLOCK ? "..." : "");
     if (at.delta) fprintf(out, "%+d", at.delta);
 }
 
@@ -50,7 +50,12 @@ static void print_site(uint32_t id)
     static const char *const kinds[] = {"static", "tls", "frame", "new", "func", "lib", "ext"};
     const pta_site *site = &program->sites.data[id];
     if (site->kind == PTA_HEAP)
+    {
         fprintf(out, "new%u", id - first_site);
+        if (site->sized) fprintf(out, "(%u", site->sized - 1u);
+        if (site->counted) fprintf(out, "*%u", site->counted - 1u);
+        if (site->sized) fprintf(out, ")");
+    }
     else if (site->kind == PTA_EXTERNAL)
         fprintf(out, "ext");
     else
@@ -157,6 +162,7 @@ static void test_following_pointers(void)
 static void test_fresh_objects(void)
 {
     gives("ret = new", "ret = &new0");
+    gives("ret = new(1); *0 = new(1*0)", "ret = &new0(1); a = &new1(1*0); *0 = a");
     gives("ret = new+24", "a = &new0; ret = a+24");
     gives("*0 = new; *0 = new", "a = &new0; *0 = a; b = &new1; *0 = b");
     uint32_t func = fill("ret = new");
@@ -201,10 +207,10 @@ static void test_variables_of_a_model(void)
 
 static void test_block_copies(void)
 {
-    gives("copy 0 1", "a = *1%8; *0%8 = a");
-    gives("copy 0+ 1", "a = 0+; b = *1%8; *a%8 = b"); /* not 0+1: offsets have no blanks */
-    gives("ret = new; copy ret 0", "ret = &new0; a = *0%8; *ret%8 = a");
-    gives("copy (*0) *1+8", "a = *0; b = *1+8; c = *b%8; *a%8 = c");
+    gives("copy 0 1", "a = *1%8...; *0%8... = a");
+    gives("copy 0+ 1", "a = 0+; b = *1%8...; *a%8... = b"); /* not 0+1: offsets have no blanks */
+    gives("ret = new; copy ret 0", "ret = &new0; a = *0%8...; *ret%8... = a");
+    gives("copy (*0) *1+8", "a = *0; b = *1+8; c = *b%8...; *a%8... = c");
 }
 
 static void test_calls(void)

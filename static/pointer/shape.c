@@ -1,0 +1,103 @@
+/* Shapes from types. */
+#include "static/pointer/shape.h"
+
+typedef struct {
+    shape_window windows[SHAPE_WINDOWS];
+    uint32_t count;
+    int64_t size; /* of the whole */
+} builder;
+
+enum { DEPTH = 12, LARGEST = 1 << 28 };
+
+static void add_members(builder *b, const image_type *type, int64_t at, uint32_t around, unsigned depth)
+{
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        const image_member *m = &type->members[i];
+        if (!m->type || m->bit_size || b->count == SHAPE_WINDOWS) continue;
+        const shape_window *outer = &b->windows[around];
+        int64_t start = at + (int64_t)m->offset, end = start + (int64_t)m->type->size;
+        bool array = m->type->kind == IMAGE_TYPE_ARRAY;
+        bool inner = array || m->type->kind == IMAGE_TYPE_STRUCT || m->type->kind == IMAGE_TYPE_UNION;
+        if (array && m->type->count <= 1 && end >= outer->end) end = INT32_MAX; /* as long as was allocated */
+        if (end > outer->end) end = outer->end;
+        if (!inner || start < outer->start || end - start <= 8) continue;
+        b->windows[b->count] = (shape_window){(int32_t)start, (int32_t)end, (uint8_t)around};
+        uint32_t window = b->count++;
+        if (m->type->kind == IMAGE_TYPE_STRUCT && depth < DEPTH) add_members(b, m->type, start, window, depth + 1);
+    }
+}
+
+const pta_shape *shape_build(arena *memory, const image_type *type, uint32_t element, uint64_t total)
+{
+    if (!type && !element) return NULL;
+    builder b = {0};
+    if (type && type->size && type->size < LARGEST) {
+        b.windows[b.count++] = (shape_window){0, INT32_MAX, 0};
+        if (type->kind == IMAGE_TYPE_STRUCT) add_members(&b, type, 0, 0, 0);
+    }
+    pta_shape *shape = arena_alloc(memory, sizeof *shape + b.count * sizeof *shape->windows);
+    shape->element = element;
+    shape->total = total;
+    shape->type = type;
+    shape->count = b.count;
+    memcpy(shape->windows, b.windows, b.count * sizeof *b.windows);
+    return shape;
+}
+
+static bool may_point(const image_type *type, uint64_t at, unsigned depth);
+
+static bool is_bytes(const image_type *type)
+{
+    return type->kind == IMAGE_TYPE_ARRAY && type->target && type->target->kind == IMAGE_TYPE_INT && type->target->size == 1;
+}
+
+/* One of several views; bytes beside another view are only bytes. */
+static bool view_may_point(const image_type *type, uint64_t at, unsigned depth)
+{
+    bool known = false;
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        const image_type *view = type->members[i].type;
+        if (!view || is_bytes(view) || at >= view->size) continue;
+        bool number = view->kind == IMAGE_TYPE_INT || view->kind == IMAGE_TYPE_FLOAT || view->kind == IMAGE_TYPE_BOOL ||
+                      view->kind == IMAGE_TYPE_ENUM;
+        known = true;
+        if (type->members[i].is_address || (!number && may_point(view, at, depth + 1))) return true;
+    }
+    return !known;
+}
+
+static bool member_may_point(const image_type *type, uint64_t at, unsigned depth)
+{
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        const image_member *m = &type->members[i];
+        if (!m->type || m->is_address || at < m->offset || at - m->offset >= m->type->size) continue;
+        switch (m->type->kind) {
+        case IMAGE_TYPE_INT:
+        case IMAGE_TYPE_FLOAT:
+        case IMAGE_TYPE_BOOL:
+        case IMAGE_TYPE_ENUM: return false;
+        default: return may_point(m->type, at - m->offset, depth + 1);
+        }
+    }
+    return true;
+}
+
+static bool may_point(const image_type *type, uint64_t at, unsigned depth)
+{
+    if (!type || depth > DEPTH) return true;
+    if (type->kind == IMAGE_TYPE_STRUCT) return member_may_point(type, at, depth);
+    if (type->kind == IMAGE_TYPE_UNION) return view_may_point(type, at, depth);
+    if (type->kind != IMAGE_TYPE_ARRAY || !type->target || !type->target->size) return true;
+    switch (type->target->kind) {
+    case IMAGE_TYPE_INT: return type->target->size == 1;
+    case IMAGE_TYPE_FLOAT:
+    case IMAGE_TYPE_BOOL:
+    case IMAGE_TYPE_ENUM: return false;
+    default: return may_point(type->target, at % type->target->size, depth + 1);
+    }
+}
+
+bool shape_may_point(const pta_shape *shape, int64_t at)
+{
+    return !shape || !shape->type || at < 0 || may_point(shape->type, (uint64_t)at, 0);
+}
