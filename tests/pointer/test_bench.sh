@@ -38,6 +38,15 @@ row 6 '^(one|two) +(none|origin|cfa:1) ' \
 row 2 '^one +(none|origin) ' '$13 > 0' # its counter is shared, and written
 has_line '^one +none .* 1\.00$'
 
+# What is shared, counted by hand: 6 access instructions in each of two threads. Without contexts both own the same object.
+if command -v gcc >/dev/null; then
+    gcc -O1 -o "$work/share" "$RACE_SOURCE/tests/pointer/share.c" -lpthread || fail "share.c cannot be compiled"
+    bench --precision --context none --context origin --context cfa:2 share="$work/share"
+    row 1 '^share +none ' '$4 == 3 && $12 == 6 && $13 == 5 && $16 == 12 && $17 == 10'
+    row 1 '^share +origin ' '$4 == 3 && $12 == 3 && $13 == 2 && $16 == 6 && $17 == 4'
+    row 1 '^share +cfa:2 ' '$4 == 3 && $12 == 6 && $13 == 5 && $16 == 12 && $17 == 10'
+fi
+
 # Scale, with the law of growth over at least three programs.
 bench --scale --context origin one="$one" two="$two" three="$two"
 row 3 '^(one|two|three) +origin ' '$3 > 20 && $5 > 5 && $8 < 30 && $9 > 1 && $10 > 0'

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -57,6 +58,7 @@ void bench_fail(bench_child *child, const char *text)
 static void run_child(bench_child *child, void (*work)(bench_child *child, const void *with), const void *with)
 {
     race_error error;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (child->limits.memory) {
         rlim_t bytes = (rlim_t)child->limits.memory << 20;
         setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});

@@ -339,7 +339,7 @@ static void find_near(sharing *s, const number_list *escaped)
     s->near_write = base_alloc_zero(s->any.len, sizeof *s->near_write);
     for (uint32_t o = 0; o < s->extents_of.len; o++) {
         number_list *all = &s->extents_of.data[o];
-        qsort_r(all->data, all->len, sizeof *all->data, by_number, s);
+        if (all->len) qsort_r(all->data, all->len, sizeof *all->data, by_number, s);
         for (uint32_t i = 0; i < all->len; i++) {
             const extent *x = &s->extents.data[all->data[i]];
             bring_near(s, all->data[i], all->data[i]);
