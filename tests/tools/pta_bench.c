@@ -1,12 +1,12 @@
 /* How fast and how precise the pointer analysis is, as tables; tools/bench-pointer finds programs for it.
  *
- *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... [--threads N]... [--edits N]
- *             [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...
+ *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... [--threads N]...
+ *             [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...
  *
  * A program is one file or several modules. Without one of the first four options: --scratch and --updates.
  * --edits: random statements that are deleted and inserted again (2000), --reset-edits: of them with `reset` (a tenth).
- * --seconds: limit of each measurement: an analysis from scratch, or all edits of one row. --memory: limit of the address
- * space of each. What goes beyond says so in its row. Exit 0: all rows are there, with or without numbers. */
+ * --seconds: limit of each measurement: an analysis from scratch, or all edits of one row. --memory: limit of the
+ * address space of each. What goes beyond says so in its row. Exit 0: all rows are there, with or without numbers. */
 #include "tests/tools/pta_bench/table.h"
 
 #include <stdio.h>
@@ -34,8 +34,10 @@ typedef struct {
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... [--threads N]...\n"
-                    "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...\n");
+    fprintf(stderr,
+            "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... "
+            "[--threads N]...\n"
+            "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...\n");
     return 2;
 }
 
@@ -143,8 +145,11 @@ static bool set_option(bench *b, const char *name, const char *value)
     const struct {
         const char *name;
         uint32_t *to;
-    } numbers[] = {{"--edits", &b->edits}, {"--reset-edits", &b->reset_edits}, {"--seed", &b->seed},
-                   {"--seconds", &b->limits.seconds}, {"--memory", &b->limits.memory}};
+    } numbers[] = {{"--edits", &b->edits},
+                   {"--reset-edits", &b->reset_edits},
+                   {"--seed", &b->seed},
+                   {"--seconds", &b->limits.seconds},
+                   {"--memory", &b->limits.memory}};
     pta_options unused;
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(name, numbers[i].name)) return tool_number(value, numbers[i].to);
@@ -154,8 +159,8 @@ static bool set_option(bench *b, const char *name, const char *value)
     }
     if (!strcmp(name, "--algorithm") && b->algorithm_count < ALGORITHMS)
         return tool_algorithm(value, &b->algorithms[b->algorithm_count++]);
-    return !strcmp(name, "--threads") && b->thread_count < MAX_THREADS && tool_number(value, &b->threads[b->thread_count]) &&
-           b->threads[b->thread_count++];
+    return !strcmp(name, "--threads") && b->thread_count < MAX_THREADS &&
+           tool_number(value, &b->threads[b->thread_count]) && b->threads[b->thread_count++];
 }
 
 static void set_defaults(bench *b)

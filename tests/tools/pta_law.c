@@ -3,11 +3,11 @@
  *   pta_law [--context none|origin[:K]|cfa:K] [--algorithm ipa|reset|reach] [--threads N]... [--edits N] [--batch N]
  *           [--comparisons N] [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...
  *
- * Makes random edits (pta_law/edits.c), up to --batch in one update (500), until there were --edits of them, and compares
- * at --comparisons points, spread evenly (0: after each update), the hash of the whole relation with that of a fresh
- * analysis. With several --threads there is an analysis for each number, and all must agree; a fresh analysis for one
- * result only (pta_options.once), with the last number, must agree too. When one does not, its edits since the last point
- * are shrunk and printed with the seed; --replay repeats such a list, with the same seed.
+ * Makes random edits (pta_law/edits.c), up to --batch in one update (500), until there were --edits of them, and
+ * compares at --comparisons points, spread evenly (0: after each update), the hash of the whole relation with that of a
+ * fresh analysis. With several --threads there is an analysis for each number, and all must agree; a fresh analysis for
+ * one result only (pta_options.once), with the last number, must agree too. When one does not, its edits since the last
+ * point are shrunk and printed with the seed; --replay repeats such a list, with the same seed.
  * --seconds: the whole run ends then, with what it has. --memory: address space.
  *
  * Last line: what was done. Exit 0: the law holds; 1: it does not; 2: it could not be said; 3: time was over. */
@@ -56,8 +56,9 @@ static void on_crash(int number)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: pta_law [--context C] [--algorithm A] [--threads N]... [--edits N] [--batch N] [--comparisons N]\n"
-                    "       [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...\n");
+    fprintf(stderr,
+            "usage: pta_law [--context C] [--algorithm A] [--threads N]... [--edits N] [--batch N] [--comparisons N]\n"
+            "       [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...\n");
     return 2;
 }
 
@@ -138,7 +139,8 @@ static int run(law *l, const settings *with, edits *chance)
         fflush(stdout);
         if (with->shrink) law_shrink(l, &history, verdict, with->shrink);
     }
-    printf("%s%u edits, %u updates, %u statements, %u compared, %u different, %.1f s; from scratch %.4f s, update mean %.6f s, "
+    printf("%s%u edits, %u updates, %u statements, %u compared, %u different, %.1f s; from scratch %.4f s, update mean "
+           "%.6f s, "
            "worst %.4f s\n",
            watch.stop ? "stopped: " : "", done, u, statements, compared, different, tool_now() - start, scratch,
            u ? l->update_seconds / u / l->thread_count : 0, l->worst);
@@ -154,8 +156,8 @@ static bool set_option(law *l, settings *with, const char *name, const char *val
     const struct {
         const char *name;
         uint32_t *to;
-    } numbers[] = {{"--edits", &with->edits}, {"--batch", &with->batch}, {"--comparisons", &with->comparisons},
-                   {"--seed", &with->seed}, {"--seconds", &with->seconds}, {"--memory", &with->memory},
+    } numbers[] = {{"--edits", &with->edits},  {"--batch", &with->batch},     {"--comparisons", &with->comparisons},
+                   {"--seed", &with->seed},    {"--seconds", &with->seconds}, {"--memory", &with->memory},
                    {"--shrink", &with->shrink}};
     uint32_t number;
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -4,7 +4,7 @@
 
 #include "tests/lib/pta_tool.h"
 
-/* --- child.c: a measurement in a process of its own, so that its memory is its own and it may take too much ----------- */
+/* --- child.c: a measurement in a process of its own, so that its memory is its own and it may take too much ------ */
 
 typedef struct {
     uint32_t seconds; /* of one measurement; 0: any */
@@ -45,7 +45,7 @@ volatile int *bench_stop(void); /* for pta_options */
 void bench_arm(double seconds); /* it becomes 1 after that time; 0: never */
 double bench_peak(void);        /* megabytes of this process */
 
-/* --- measure.c -------------------------------------------------------------------------------------------------------- */
+/* --- measure.c --------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     bench_end end;
@@ -71,7 +71,7 @@ typedef struct {
 
 typedef struct {
     bench_end end;
-    bool opened, over;  /* over: it has had its seconds */
+    bool opened, over;    /* over: it has had its seconds */
     bool finished, equal; /* after all edits; the relation is that of before */
     VEC(edit_sample) samples;
 } column_result;
@@ -90,18 +90,19 @@ typedef struct {
 } edit_result;
 
 /* Deletes statements and inserts them again, each in every column before the next. */
-void measure_edits(const bench_limits *limits, char *const *paths, uint32_t count, const edit_plan *plan, edit_result *result);
+void measure_edits(const bench_limits *limits, char *const *paths, uint32_t count, const edit_plan *plan,
+                   edit_result *result);
 void edit_result_free(edit_result *result);
 
-/* --- share.c ---------------------------------------------------------------------------------------------------------- */
+/* --- share.c ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    double origins;     /* of the program, the start among them; one that is created in a loop is two */
-    double accesses;    /* of code that runs, other than to the own frame */
-    double pointed;     /* of them: those with places */
-    double places;      /* of these, over all instances of their function together */
+    double origins;  /* of the program, the start among them; one that is created in a loop is two */
+    double accesses; /* of code that runs, other than to the own frame */
+    double pointed;  /* of them: those with places */
+    double places;   /* of these, over all instances of their function together */
     double largest;
-    double in_instances, places_in; /* the same for each instance: accesses with places, and their places */
+    double in_instances, places_in;       /* the same for each instance: accesses with places, and their places */
     double insns, insns_any, insns_write; /* instructions: all, shared in some origin, shared with a write */
     double pairs, pairs_any, pairs_write; /* instruction and origin */
 } share_counts;

@@ -1,4 +1,5 @@
-/* A measurement as a process: forked before any thread exists, limited in memory, stopped by a flag and in the end by force. */
+/* A measurement as a process: forked before any thread exists, limited in memory, stopped by a flag and in the end by
+ * force. */
 #include "tests/tools/pta_bench/bench.h"
 
 #include <poll.h>
@@ -28,8 +29,8 @@ static void on_alarm(int signal)
 
 void bench_arm(double seconds)
 {
-    struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds,
-                                           .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
+    struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
     if (seconds > 0 && seconds < 1e-3) timer.it_value.tv_usec = 1000;
     stop = 0;
     setitimer(ITIMER_REAL, &timer, NULL);
@@ -68,8 +69,8 @@ static void run_child(bench_child *child, void (*work)(bench_child *child, const
     if (tool_open(&child->program, child->paths, child->count, 0, &error)) bench_fail(child, error.text);
     const tool_program *p = &child->program;
     bench_note loaded = {.kind = NOTE_LOADED,
-                         .value = {(double)p->instructions, (double)p->functions, (double)p->statements, p->lift_seconds,
-                                   p->generate_seconds}};
+                         .value = {(double)p->instructions, (double)p->functions, (double)p->statements,
+                                   p->lift_seconds, p->generate_seconds}};
     bench_tell(child, &loaded);
     work(child, with);
     _exit(0);
@@ -113,7 +114,8 @@ bench_end bench_run(const bench_limits *limits, char *const *paths, uint32_t cou
             fprintf(stderr, "pta_bench: %s\n", note.text);
             continue;
         }
-        if (!loaded) until = limits->seconds ? tool_now() + (double)limits->seconds * parts + GRACE * (1 + parts) : 1e18;
+        if (!loaded)
+            until = limits->seconds ? tool_now() + (double)limits->seconds * parts + GRACE * (1 + parts) : 1e18;
         loaded = true;
         take(to, &note);
     }
@@ -122,6 +124,7 @@ bench_end bench_run(const bench_limits *limits, char *const *paths, uint32_t cou
     if (waitpid(pid, &status, 0) != pid) return BENCH_FAILED;
     if (got < 0) return BENCH_TIME;
     if (WIFEXITED(status) && !WEXITSTATUS(status)) return BENCH_DONE;
-    bool memory = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OF_OOM) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    bool memory = (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OF_OOM) ||
+                  (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     return memory ? BENCH_MEMORY : BENCH_FAILED;
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* --- from scratch --------------------------------------------------------------------------------------------------------- */
+/* --- from scratch ------------------------------------------------------------------------------------------------ */
 
 /* Opens an analysis within the limits; NULL: it took too long. */
 static pta *open_limited(bench_child *child, pta_options options)
@@ -25,8 +25,9 @@ static void work_scratch(bench_child *child, const void *with)
     if (!p) return;
     pta_stats s;
     pta_statistics(p, &s);
-    bench_tell(child, &(bench_note){.kind = NOTE_VALUES, .value = {s.seconds, bench_peak(), (double)s.nodes, (double)s.facts,
-                                                                   (double)s.instances}});
+    bench_tell(child, &(bench_note){
+                          .kind = NOTE_VALUES,
+                          .value = {s.seconds, bench_peak(), (double)s.nodes, (double)s.facts, (double)s.instances}});
 }
 
 static void take_scratch(void *to, const bench_note *note)
@@ -49,12 +50,12 @@ void measure_scratch(const bench_limits *limits, char *const *paths, uint32_t co
     if (end != BENCH_DONE) result->end = end;
 }
 
-/* --- edits ---------------------------------------------------------------------------------------------------------------- */
+/* --- edits ------------------------------------------------------------------------------------------------------- */
 
 typedef VEC(pta_edit) statement_list;
 
-/* The statements of code that runs and of the data it starts with, in random order; not those of models: nobody edits them,
- * and not those of functions that nothing calls: they cost nothing. */
+/* The statements of code that runs and of the data it starts with, in random order; not those of models: nobody edits
+ * them, and not those of functions that nothing calls: they cost nothing. */
 static void candidates(const pta_program *program, const pta *p, uint64_t seed, statement_list *out)
 {
     bool *runs = base_alloc_zero(program->funcs.len, sizeof *runs);
@@ -136,7 +137,8 @@ static void work_edits(bench_child *child, const void *with)
     }
     for (uint32_t c = 0; c < plan->column_count; c++)
         if (columns[c].p)
-            bench_tell(child, &(bench_note){.kind = NOTE_COLUMN, .column = c,
+            bench_tell(child, &(bench_note){.kind = NOTE_COLUMN,
+                                            .column = c,
                                             .value = {1, 0, 1, pta_relation_hash(columns[c].p) == columns[c].hash}});
 }
 
@@ -154,7 +156,8 @@ static void take_edits(void *to, const bench_note *note)
     }
 }
 
-void measure_edits(const bench_limits *limits, char *const *paths, uint32_t count, const edit_plan *plan, edit_result *result)
+void measure_edits(const bench_limits *limits, char *const *paths, uint32_t count, const edit_plan *plan,
+                   edit_result *result)
 {
     *result = (edit_result){0};
     result->end = bench_run(limits, paths, count, 2 * plan->column_count, work_edits, plan, take_edits, result);
@@ -166,7 +169,7 @@ void edit_result_free(edit_result *result)
         vec_free(&result->columns[c].samples);
 }
 
-/* --- sharing ---------------------------------------------------------------------------------------------------------------- */
+/* --- sharing ----------------------------------------------------------------------------------------------------- */
 
 static void work_share(bench_child *child, const void *with)
 {

@@ -1,16 +1,17 @@
 /* How many accesses are to what only one origin accesses.
  *
- * An origin is the start of the program, or a thread or event handler: its entry function together with the call that creates
- * it. A thread that is created in a loop is two. Which origins may run an instance of a function follows from the call graph:
- * those of its callers, and for what is spawned the new one. So the question is the same in each context, and a context that
- * tells the instances of origins apart has an advantage only through the sets that it finds.
+ * An origin is the start of the program, or a thread or event handler: its entry function together with the call that
+ * creates it. A thread that is created in a loop is two. Which origins may run an instance of a function follows from
+ * the call graph: those of its callers, and for what is spawned the new one. So the question is the same in each
+ * context, and a context that tells the instances of origins apart has an advantage only through the sets that it
+ * finds.
  *
- * An access instruction, run by an origin, is shared when another origin may access a byte that it may access; it is shared
- * with a write when moreover one of both writes. Bytes are compared as object (context included), range and class, so two
- * fields of one object are two things. An access to the outside may be to whatever has escaped.
+ * An access instruction, run by an origin, is shared when another origin may access a byte that it may access; it is
+ * shared with a write when moreover one of both writes. Bytes are compared as object (context included), range and
+ * class, so two fields of one object are two things. An access to the outside may be to whatever has escaped.
  *
- * Left out: accesses to the own frame, which no context needs to know more about; accesses that library functions make, since
- * models have no accesses. */
+ * Left out: accesses to the own frame, which no context needs to know more about; accesses that library functions make,
+ * since models have no accesses. */
 #include "static/pointer/map.h"
 #include "static/pointer/offset.h"
 #include "tests/tools/pta_bench/bench.h"
@@ -33,19 +34,19 @@ typedef VEC(uint32_t) number_list;
 typedef struct {
     const pta *p;
     const pta_program *program;
-    bool split; /* each twin is an instance of its own */
-    VEC(origin_name) names; /* [0]: the start */
-    uint32_t words;         /* of a set of origins */
-    uint64_t *runs;         /* per instance: origins */
-    map64 objects;          /* by memory site and context */
+    bool split;                  /* each twin is an instance of its own */
+    VEC(origin_name) names;      /* [0]: the start */
+    uint32_t words;              /* of a set of origins */
+    uint64_t *runs;              /* per instance: origins */
+    map64 objects;               /* by memory site and context */
     VEC(number_list) extents_of; /* per object */
     map64 extent_map;
     VEC(extent) extents;
-    VEC(uint64_t) any, write;    /* per extent: origins that access it, and that write it */
+    VEC(uint64_t) any, write;        /* per extent: origins that access it, and that write it */
     uint64_t *near_any, *near_write; /* per extent: those of all that overlap it */
 } sharing;
 
-/* --- sets of origins ---------------------------------------------------------------------------------------------------- */
+/* --- sets of origins --------------------------------------------------------------------------------------------- */
 
 static bool join(uint64_t *to, const uint64_t *from, uint32_t words)
 {
@@ -72,7 +73,7 @@ static double count_bits(const uint64_t *set, size_t words)
     return bits;
 }
 
-/* --- who runs what -------------------------------------------------------------------------------------------------------- */
+/* --- who runs what ----------------------------------------------------------------------------------------------- */
 
 static uint32_t name_of(sharing *s, origin_name name)
 {
@@ -85,7 +86,8 @@ static uint32_t name_of(sharing *s, origin_name name)
 enum { MODEL_DEPTH = 4 };
 
 /* The call in code that leads to an instance of a model; `*loop`: it or one between may run repeatedly. */
-static uint32_t leading_call(const sharing *s, const pta_call_edge *edges, const uint32_t *in, uint32_t instance, bool *loop)
+static uint32_t leading_call(const sharing *s, const pta_call_edge *edges, const uint32_t *in, uint32_t instance,
+                             bool *loop)
 {
     uint32_t call = UINT32_MAX;
     for (unsigned depth = 0; depth < MODEL_DEPTH && in[instance] != UINT32_MAX; depth++) {
@@ -103,7 +105,8 @@ typedef struct {
 } spawned;
 typedef VEC(spawned) spawned_list;
 
-static void find_origins(sharing *s, const pta_call_edge *edges, uint32_t count, const uint32_t *in, spawned_list *spawns)
+static void find_origins(sharing *s, const pta_call_edge *edges, uint32_t count, const uint32_t *in,
+                         spawned_list *spawns)
 {
     for (uint32_t e = 0; e < count; e++) {
         const pta_call *call = &s->program->calls.data[edges[e].call];
@@ -177,7 +180,7 @@ static void find_runs(sharing *s)
     free(edges);
 }
 
-/* --- what is accessed ----------------------------------------------------------------------------------------------------- */
+/* --- what is accessed -------------------------------------------------------------------------------------------- */
 
 static uint32_t object_of(sharing *s, uint32_t site, uint32_t context)
 {
@@ -194,7 +197,10 @@ static const int64_t FAR = 1ll << 40;
 static extent extent_of(sharing *s, const pta_place *place, uint32_t width)
 {
     const pta_site *site = &s->program->sites.data[place->site];
-    extent x = {.object = object_of(s, site->memory, place->context), .at = site->base + place->offset, .low = -FAR, .high = FAR,
+    extent x = {.object = object_of(s, site->memory, place->context),
+                .at = site->base + place->offset,
+                .low = -FAR,
+                .high = FAR,
                 .width = width ? width : 1};
     if (place->exact) {
         x.low = x.at;
@@ -212,8 +218,8 @@ static extent extent_of(sharing *s, const pta_place *place, uint32_t width)
 
 static bool same_extent(const extent *a, const extent *b)
 {
-    return a->object == b->object && a->stride == b->stride && a->at == b->at && a->low == b->low && a->high == b->high &&
-           a->width == b->width;
+    return a->object == b->object && a->stride == b->stride && a->at == b->at && a->low == b->low &&
+           a->high == b->high && a->width == b->width;
 }
 
 /* The number of an extent; a new one has no origins yet. */
@@ -306,7 +312,11 @@ static void spread_outside(sharing *s, number_list *escaped)
     for (uint32_t i = 0; i < places.len; i++) {
         if (!is_data(s, &places.data[i])) continue;
         const pta_site *site = &s->program->sites.data[places.data[i].site];
-        extent x = {.object = object_of(s, site->memory, places.data[i].context), .stride = 1, .low = -FAR, .high = FAR, .width = 1};
+        extent x = {.object = object_of(s, site->memory, places.data[i].context),
+                    .stride = 1,
+                    .low = -FAR,
+                    .high = FAR,
+                    .width = 1};
         if (x.object == outside) continue;
         uint32_t number = number_of(s, &x);
         take_note(s, number, any, false);
@@ -352,18 +362,20 @@ static void find_near(sharing *s, const number_list *escaped)
             }
         }
     }
-    const number_list *outside = &s->extents_of.data[object_of(s, s->program->sites.data[s->program->external].memory, 0)];
+    const number_list *outside =
+        &s->extents_of.data[object_of(s, s->program->sites.data[s->program->external].memory, 0)];
     for (uint32_t i = 0; i < outside->len; i++)
         for (uint32_t e = 0; e < escaped->len; e++)
             for (uint32_t k = 0; k < s->extents_of.data[escaped->data[e]].len; k++)
                 bring_near(s, outside->data[i], s->extents_of.data[escaped->data[e]].data[k]);
 }
 
-/* --- what is shared ------------------------------------------------------------------------------------------------------- */
+/* --- what is shared ---------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t *first; /* per function: number of its first machine instruction */
-    uint64_t *seen, *any, *write; /* per machine instruction: origins in which it accesses, shared, shared with a write */
+    uint64_t *seen, *any,
+        *write; /* per machine instruction: origins in which it accesses, shared, shared with a write */
     share_counts *counts;
 } answer;
 

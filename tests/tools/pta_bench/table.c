@@ -13,7 +13,7 @@ const char *table_end(bench_end end, uint32_t seconds, char text[32])
     return text;
 }
 
-/* --- from scratch ------------------------------------------------------------------------------------------------------- */
+/* --- from scratch ------------------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *name; /* how a program's begins */
@@ -30,10 +30,13 @@ static double scratch_bar(const char *program)
 
 void table_scratch_head(void)
 {
-    printf("\nFrom scratch: seconds with 1 and 2 threads, and peak memory of the process (MB), for one result (once) and for one that\n"
-           "can be updated (open). Bars, with origin: memcached 1 s, redis 5 s, sqlite3 20 s, each within %.0f MB.\n\n", MEMORY_BAR);
-    printf("%-22s %-9s %9s %7s %9s %6s %6s | %8s %8s %6s | %8s %8s %6s | %9s %9s  %s\n", "program", "context", "insns", "funcs", "stmts",
-           "lift", "gen", "once 1", "once 2", "MB", "open 1", "open 2", "MB", "nodes", "facts", "bar");
+    printf("\nFrom scratch: seconds with 1 and 2 threads, and peak memory of the process (MB), for one result (once) "
+           "and for one that\n"
+           "can be updated (open). Bars, with origin: memcached 1 s, redis 5 s, sqlite3 20 s, each within %.0f MB.\n\n",
+           MEMORY_BAR);
+    printf("%-22s %-9s %9s %7s %9s %6s %6s | %8s %8s %6s | %8s %8s %6s | %9s %9s  %s\n", "program", "context", "insns",
+           "funcs", "stmts", "lift", "gen", "once 1", "once 2", "MB", "open 1", "open 2", "MB", "nodes", "facts",
+           "bar");
 }
 
 static void print_seconds(const scratch_result *r, uint32_t limit)
@@ -56,8 +59,8 @@ void table_scratch(const char *program, const char *context, const scratch_resul
     const scratch_result *any = &r[0];
     for (unsigned i = 0; i < SCRATCH_KINDS; i++)
         if (r[i].end == BENCH_DONE) any = &r[i];
-    printf("%-22s %-9s %9.0f %7.0f %9.0f %6.2f %6.2f |", program, context, any->instructions, any->functions, any->statements,
-           any->lift, any->generate);
+    printf("%-22s %-9s %9.0f %7.0f %9.0f %6.2f %6.2f |", program, context, any->instructions, any->functions,
+           any->statements, any->lift, any->generate);
     for (unsigned i = 0; i < SCRATCH_KINDS; i += 2) {
         print_seconds(&r[i], limit);
         print_seconds(&r[i + 1], limit);
@@ -66,12 +69,13 @@ void table_scratch(const char *program, const char *context, const scratch_resul
     printf(" %9.0f %9.0f ", any->nodes, any->facts);
     double bar = strcmp(context, "origin") ? 0 : scratch_bar(program);
     if (bar)
-        printf(" %.0f s: once %s, open %s", bar, meets(&r[0], &r[1], bar) ? "ok" : "missed", meets(&r[2], &r[3], bar) ? "ok" : "missed");
+        printf(" %.0f s: once %s, open %s", bar, meets(&r[0], &r[1], bar) ? "ok" : "missed",
+               meets(&r[2], &r[3], bar) ? "ok" : "missed");
     printf("\n");
     fflush(stdout);
 }
 
-/* --- edits -------------------------------------------------------------------------------------------------------------- */
+/* --- edits ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double median, mean, p99, worst;
@@ -117,11 +121,15 @@ void table_edits_head(const edit_plan *plan)
     uint32_t every = 1;
     for (uint32_t c = 0; c < plan->column_count; c++)
         if (plan->columns[c].algorithm == PTA_RESET) every = plan->columns[c].every;
-    printf("\nEdits: a statement is deleted and inserted again, in each row before the next statement; milliseconds of the deletion, of\n"
-           "the insertion and of both. x reset: how many times faster than reset with as many threads, over the statements that both\n"
-           "did (reset: one of %u). Bars for ipa (of both): median 1, mean 10, p99 100, worst any, x reset 100.\n\n", every);
-    printf("%-22s %-9s %-5s %2s %6s | %8s %8s %8s %8s | %8s %8s %8s %8s | %8s %8s %8s %8s | %7s  %s\n", "program", "context", "how",
-           "th", "edits", "delete", "mean", "p99", "worst", "insert", "mean", "p99", "worst", "both", "mean", "p99", "worst", "x reset", "");
+    printf("\nEdits: a statement is deleted and inserted again, in each row before the next statement; milliseconds of "
+           "the deletion, of\n"
+           "the insertion and of both. x reset: how many times faster than reset with as many threads, over the "
+           "statements that both\n"
+           "did (reset: one of %u). Bars for ipa (of both): median 1, mean 10, p99 100, worst any, x reset 100.\n\n",
+           every);
+    printf("%-22s %-9s %-5s %2s %6s | %8s %8s %8s %8s | %8s %8s %8s %8s | %8s %8s %8s %8s | %7s  %s\n", "program",
+           "context", "how", "th", "edits", "delete", "mean", "p99", "worst", "insert", "mean", "p99", "worst", "both",
+           "mean", "p99", "worst", "x reset", "");
 }
 
 static void print_summary(const summary *s)
@@ -141,13 +149,14 @@ static void print_bars(const summary *both, double ratio)
     if (all) printf(" ok");
 }
 
-static void table_column(const char *program, const char *context, const edit_plan *plan, const edit_result *r, uint32_t at,
-                         const bench_limits *limits)
+static void table_column(const char *program, const char *context, const edit_plan *plan, const edit_result *r,
+                         uint32_t at, const bench_limits *limits)
 {
     const edit_column *kind = &plan->columns[at];
     const column_result *c = &r->columns[at];
     char text[32];
-    printf("%-22s %-9s %-5s %2d %6u |", program, context, tool_algorithms[kind->algorithm], kind->threads, c->samples.len);
+    printf("%-22s %-9s %-5s %2d %6u |", program, context, tool_algorithms[kind->algorithm], kind->threads,
+           c->samples.len);
     if (!c->samples.len) {
         printf(" %s\n", table_end(r->end == BENCH_DONE ? BENCH_TIME : r->end, limits->seconds, text));
         return;
@@ -176,26 +185,33 @@ static void table_column(const char *program, const char *context, const edit_pl
     printf("\n");
 }
 
-void table_edits(const char *program, const char *context, const edit_plan *plan, const edit_result *r, const bench_limits *limits)
+void table_edits(const char *program, const char *context, const edit_plan *plan, const edit_result *r,
+                 const bench_limits *limits)
 {
     for (uint32_t c = 0; c < plan->column_count; c++)
         table_column(program, context, plan, r, c, limits);
     fflush(stdout);
 }
 
-/* --- precision ---------------------------------------------------------------------------------------------------------- */
+/* --- precision --------------------------------------------------------------------------------------------------- */
 
 void table_share_head(void)
 {
-    printf("\nPrecision. Accesses of code that runs, other than to the own frame; places: average points-to set of those that have one,\n"
-           "over all instances of a function together and in one instance; max: the largest. Shared: access instructions, and pairs of\n"
-           "instruction and origin, to what another origin accesses too (any), and where one of both writes (write). x: how many times\n"
-           "fewer instructions are shared with a write than with the first context. Bar: origin halves them on memcached and redis.\n\n");
-    printf("%-22s %-9s %7s %7s %9s %7s %8s %8s %7s | %8s %8s %8s | %9s %9s %9s %6s | %6s\n", "program", "context", "seconds", "origins",
-           "accesses", "empty", "places", "in one", "max", "insns", "any", "write", "pairs", "any", "write", "local", "x");
+    printf("\nPrecision. Accesses of code that runs, other than to the own frame; places: average points-to set of "
+           "those that have one,\n"
+           "over all instances of a function together and in one instance; max: the largest. Shared: access "
+           "instructions, and pairs of\n"
+           "instruction and origin, to what another origin accesses too (any), and where one of both writes (write). "
+           "x: how many times\n"
+           "fewer instructions are shared with a write than with the first context. Bar: origin halves them on "
+           "memcached and redis.\n\n");
+    printf("%-22s %-9s %7s %7s %9s %7s %8s %8s %7s | %8s %8s %8s | %9s %9s %9s %6s | %6s\n", "program", "context",
+           "seconds", "origins", "accesses", "empty", "places", "in one", "max", "insns", "any", "write", "pairs",
+           "any", "write", "local", "x");
 }
 
-void table_share(const char *program, const char *context, const share_result *r, const share_result *first, uint32_t limit)
+void table_share(const char *program, const char *context, const share_result *r, const share_result *first,
+                 uint32_t limit)
 {
     char text[32];
     const share_counts *c = &r->counts;
@@ -205,31 +221,32 @@ void table_share(const char *program, const char *context, const share_result *r
         fflush(stdout);
         return;
     }
-    printf("%7.2f %7.0f %9.0f %7.0f %8.2f %8.2f %7.0f | %8.0f %8.0f %8.0f | %9.0f %9.0f %9.0f %5.1f%% |", r->seconds, c->origins, c->accesses,
-           c->accesses - c->pointed, c->pointed > 0 ? c->places / c->pointed : 0, c->in_instances > 0 ? c->places_in / c->in_instances : 0,
-           c->largest, c->insns, c->insns_any, c->insns_write, c->pairs, c->pairs_any, c->pairs_write,
-           c->pairs > 0 ? 100 * (1 - c->pairs_write / c->pairs) : 0);
+    printf("%7.2f %7.0f %9.0f %7.0f %8.2f %8.2f %7.0f | %8.0f %8.0f %8.0f | %9.0f %9.0f %9.0f %5.1f%% |", r->seconds,
+           c->origins, c->accesses, c->accesses - c->pointed, c->pointed > 0 ? c->places / c->pointed : 0,
+           c->in_instances > 0 ? c->places_in / c->in_instances : 0, c->largest, c->insns, c->insns_any, c->insns_write,
+           c->pairs, c->pairs_any, c->pairs_write, c->pairs > 0 ? 100 * (1 - c->pairs_write / c->pairs) : 0);
     double ratio = first->end == BENCH_DONE && c->insns_write > 0 ? first->counts.insns_write / c->insns_write : 0;
     printf(" %6.2f", ratio);
-    bool bar = !strcmp(context, "origin") && r != first && (!strncmp(program, "memcached", 9) || !strncmp(program, "redis", 5));
+    bool bar = !strcmp(context, "origin") && r != first &&
+               (!strncmp(program, "memcached", 9) || !strncmp(program, "redis", 5));
     if (bar) printf("  %s", ratio >= 2 ? "ok" : "missed");
     printf("\n");
     fflush(stdout);
 }
 
-/* --- scale -------------------------------------------------------------------------------------------------------------- */
+/* --- scale ------------------------------------------------------------------------------------------------------- */
 
 void table_scale_head(void)
 {
-    printf("\nScale: from scratch for one result, all threads.\n\n%-22s %-9s %10s %8s %10s %8s %8s %9s %8s %11s\n", "program", "context", "insns",
-           "funcs", "stmts", "lift", "generate", "seconds", "MB", "ns / stmt");
+    printf("\nScale: from scratch for one result, all threads.\n\n%-22s %-9s %10s %8s %10s %8s %8s %9s %8s %11s\n",
+           "program", "context", "insns", "funcs", "stmts", "lift", "generate", "seconds", "MB", "ns / stmt");
 }
 
 void table_scale(const char *program, const char *context, const scratch_result *r, uint32_t limit)
 {
     char text[32];
-    printf("%-22s %-9s %10.0f %8.0f %10.0f %8.2f %8.2f ", program, context, r->instructions, r->functions, r->statements, r->lift,
-           r->generate);
+    printf("%-22s %-9s %10.0f %8.0f %10.0f %8.2f %8.2f ", program, context, r->instructions, r->functions,
+           r->statements, r->lift, r->generate);
     if (r->end == BENCH_DONE)
         printf("%9.3f %8.0f %11.0f\n", r->seconds, r->peak, r->statements > 0 ? r->seconds * 1e9 / r->statements : 0);
     else
@@ -247,5 +264,6 @@ void table_growth(const char *context, const scratch_result *rows, uint32_t coun
     }
     double spread = n * xx - x * x;
     if (n >= 3 && spread > 1e-9)
-        printf("%s: seconds grow with the %.2fth power of statements, over %.0f programs\n", context, (n * xy - x * y) / spread, n);
+        printf("%s: seconds grow with the %.2fth power of statements, over %.0f programs\n", context,
+               (n * xy - x * y) / spread, n);
 }

@@ -1,6 +1,6 @@
-/* Random edits of a program. Statements have numbers, function after function; which of them are dead is kept here too, since
- * the edits of one batch must not name a statement twice. The share of dead ones hovers around a few percent, so that the
- * program stays the program. */
+/* Random edits of a program. Statements have numbers, function after function; which of them are dead is kept here too,
+ * since the edits of one batch must not name a statement twice. The share of dead ones hovers around a few percent, so
+ * that the program stays the program. */
 #include "tests/tools/pta_law/law.h"
 
 #include "static/pointer/program.h"
@@ -13,16 +13,16 @@ typedef VEC(uint32_t) number_list;
 struct edits {
     pta_program *program;
     uint64_t state;
-    uint32_t *first;    /* per function: number of its first statement; one more at the end */
-    uint32_t count;     /* statements, variants among them */
+    uint32_t *first; /* per function: number of its first statement; one more at the end */
+    uint32_t count;  /* statements, variants among them */
     bool *dead;
-    uint32_t *stamp;    /* per statement: batch that has it last */
+    uint32_t *stamp; /* per statement: batch that has it last */
     uint32_t batch;
-    uint32_t *other;    /* per statement: its variant or, of a variant, the original; UINT32_MAX: none */
-    bool *reached;      /* per function */
+    uint32_t *other; /* per statement: its variant or, of a variant, the original; UINT32_MAX: none */
+    bool *reached;   /* per function */
     number_list calls, allocations, functions;
-    number_list gone;   /* originals that are dead */
-    uint32_t *gone_at;  /* per statement: its place there */
+    number_list gone;  /* originals that are dead */
+    uint32_t *gone_at; /* per statement: its place there */
 };
 
 static uint32_t func_of(const edits *e, uint32_t statement)
@@ -38,7 +38,7 @@ static uint32_t func_of(const edits *e, uint32_t statement)
     return low;
 }
 
-/* --- variants -------------------------------------------------------------------------------------------------------- */
+/* --- variants ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t random_var(uint64_t *state, const pta_func *f, uint32_t otherwise)
 {
@@ -86,7 +86,9 @@ static pta_stmt variant_of(pta_program *program, uint32_t func, uint32_t stmt, u
         s.ref = program_add_call(program, call);
         break;
     }
-    case PTA_ADDR: s.ref = random_site(state, program, func, s.ref); break;
+    case PTA_ADDR:
+        s.ref = random_site(state, program, func, s.ref);
+        break;
     default:
         if (tool_below(state, 3) == 0)
             s.src.delta += 8;
@@ -105,7 +107,7 @@ typedef struct {
     uint32_t func, original, variant;
 } pairing;
 
-/* --- opening --------------------------------------------------------------------------------------------------------- */
+/* --- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Models that allocate, and the wrappers around them. */
 static bool *find_allocators(const pta_program *program)
@@ -155,7 +157,8 @@ edits *edits_open(pta_program *program, uint64_t seed)
     e->reached = base_alloc_zero(program->funcs.len, sizeof *e->reached);
     memset(e->other, 0xff, e->count * sizeof *e->other);
     for (uint32_t i = 0; i < pairs.len; i++) {
-        uint32_t a = e->first[pairs.data[i].func] + pairs.data[i].original, b = e->first[pairs.data[i].func] + pairs.data[i].variant;
+        uint32_t a = e->first[pairs.data[i].func] + pairs.data[i].original,
+                 b = e->first[pairs.data[i].func] + pairs.data[i].variant;
         e->other[a] = b;
         e->other[b] = a;
         e->dead[b] = true;
@@ -198,7 +201,7 @@ void edits_close(edits *e)
     free(e);
 }
 
-/* --- choosing -------------------------------------------------------------------------------------------------------- */
+/* --- choosing ---------------------------------------------------------------------------------------------------- */
 
 static bool is_variant(const edits *e, uint32_t statement)
 {
@@ -242,7 +245,8 @@ static uint32_t choose(edits *e, const number_list *list)
     for (unsigned i = 0; i < TRIES && e->count; i++) {
         if (list && !list->len) break;
         uint32_t statement = list ? list->data[tool_below(&e->state, list->len)] : tool_below(&e->state, e->count);
-        if (!e->dead[statement] && is_free(e, statement) && (any || e->reached[func_of(e, statement)])) return statement;
+        if (!e->dead[statement] && is_free(e, statement) && (any || e->reached[func_of(e, statement)]))
+            return statement;
     }
     return UINT32_MAX;
 }

@@ -16,8 +16,8 @@ edits *edits_open(pta_program *program, uint64_t seed);
 /* Edits prefer functions that the analysis reaches. */
 void edits_prefer(edits *e, const pta *p);
 void edits_close(edits *e);
-/* Random edits as one list for pta_update; it is taken as done. An edit is a statement, call, allocation or whole function
- * that goes or comes back, or a statement that another one takes the place of. */
+/* Random edits as one list for pta_update; it is taken as done. An edit is a statement, call, allocation or whole
+ * function that goes or comes back, or a statement that another one takes the place of. */
 void edits_next(edits *e, uint32_t count, edit_list *out);
 /* How many edits an update has: mostly few, at most `most`. */
 uint32_t edits_batch(uint64_t *state, uint32_t most);
@@ -46,7 +46,8 @@ int law_open(law *l, law_state *s, race_error *error);
 void law_close(law *l, law_state *s);
 /* One change, in each of the analyses. */
 int law_update(law *l, law_state *s, const pta_edit *list, uint32_t count, race_error *error);
-/* LAW_UPDATED: an updated analysis is not what it is from scratch; LAW_SCRATCH: two from scratch differ. `text`: which. */
+/* LAW_UPDATED: an updated analysis is not what it is from scratch; LAW_SCRATCH: two from scratch differ. `text`: which.
+ */
 law_verdict law_check(law *l, const law_state *s, char *text, size_t size);
 
 typedef struct {

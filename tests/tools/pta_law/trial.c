@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* --- the dead statements -------------------------------------------------------------------------------------------- */
+/* --- the dead statements ----------------------------------------------------------------------------------------- */
 
 bool *law_flags(const pta_program *program)
 {
@@ -26,7 +26,7 @@ static pta_stmt *stmt_of(const law *l, const pta_edit *edit)
     return &l->program->funcs.data[edit->func].stmts.data[edit->stmt];
 }
 
-/* --- the analyses --------------------------------------------------------------------------------------------------- */
+/* --- the analyses ------------------------------------------------------------------------------------------------ */
 
 void law_close(law *l, law_state *s)
 {
@@ -94,12 +94,12 @@ law_verdict law_check(law *l, const law_state *s, char *text, size_t size)
     }
     if (scratch_hash(l, true, &once, &error)) return LAW_STOPPED;
     if (once == fresh) return LAW_HOLDS;
-    snprintf(text, size, "from scratch for one result with %d threads: another result than with %d", l->threads[l->thread_count - 1],
-             l->threads[0]);
+    snprintf(text, size, "from scratch for one result with %d threads: another result than with %d",
+             l->threads[l->thread_count - 1], l->threads[0]);
     return LAW_SCRATCH;
 }
 
-/* --- histories ------------------------------------------------------------------------------------------------------ */
+/* --- histories --------------------------------------------------------------------------------------------------- */
 
 void law_history_clear(law_history *h)
 {
@@ -216,7 +216,7 @@ void law_shrink(law *l, law_history *h, law_verdict verdict, double seconds)
     law_print(l, h);
 }
 
-/* --- as text ----------------------------------------------------------------------------------------------------------- */
+/* --- as text ----------------------------------------------------------------------------------------------------- */
 
 static void print_edit(const law *l, const char *word, uint32_t func, uint32_t stmt)
 {

@@ -97,7 +97,8 @@ static void test_products_and_narrow_values_are_numbers(void)
 }
 
 /* What is compared with a number is one; with 0 and -1 pointers are compared too. */
-#define COMPARED(constant) 0x48, 0x83, 0xff, constant, 0x74, 0x03, 0x48, 0x89, 0xf8, RET /* cmp rdi, N; je; mov rax, rdi */
+#define COMPARED(constant)                                                                                             \
+    0x48, 0x83, 0xff, constant, 0x74, 0x03, 0x48, 0x89, 0xf8, RET /* cmp rdi, N; je; mov rax, rdi */
 
 static void test_comparisons_with_constants(void)
 {

@@ -19,9 +19,7 @@ void setUp(void)
     TEST_ASSERT_EQUAL_UINT(PLACES, n);
 }
 
-void tearDown(void)
-{
-}
+void tearDown(void) {}
 
 /* The meaning: whether a byte is in a place. Written without offset.h's own arithmetic. */
 static bool has(offset_t place, int64_t at)
@@ -73,7 +71,8 @@ static void test_a_join_is_the_smallest_class_over_both(void)
             for (int stride = 1; stride <= 3 * REACH && places[i] != places[k]; stride++)
                 for (int residue = 0; residue < stride; residue++) {
                     offset_t other = offset_class((uint64_t)stride, residue);
-                    if (includes(other, places[i]) && includes(other, places[k])) TEST_ASSERT_TRUE(includes(other, both));
+                    if (includes(other, places[i]) && includes(other, places[k]))
+                        TEST_ASSERT_TRUE(includes(other, both));
                 }
         }
 }

@@ -8,13 +8,9 @@
 
 static uint64_t chance = 88172645463325252ull;
 
-void setUp(void)
-{
-}
+void setUp(void) {}
 
-void tearDown(void)
-{
-}
+void tearDown(void) {}
 
 static uint32_t below(uint32_t limit)
 {
@@ -32,7 +28,7 @@ static pta_key random_key(void)
     return key_make(object, offset_class(8u << below(3), below(64)));
 }
 
-/* --- the model ---------------------------------------------------------------------------------------------------------- */
+/* --- the model --------------------------------------------------------------------------------------------------- */
 
 static void close_object(const key_list *given, uint32_t object, key_list *out)
 {
@@ -87,14 +83,15 @@ static bool changes(const key_list *given, pta_key key)
     vec_push(&more, key);
     close_all(given, &before);
     close_all(&more, &after);
-    bool equal = before.len == after.len && (!before.len || !memcmp(before.data, after.data, before.len * sizeof *before.data));
+    bool equal =
+        before.len == after.len && (!before.len || !memcmp(before.data, after.data, before.len * sizeof *before.data));
     vec_free(&before);
     vec_free(&after);
     vec_free(&more);
     return !equal;
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------------------------- */
 
 static void check_form(const pta_set *set)
 {
