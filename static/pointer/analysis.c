@@ -219,16 +219,29 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
     give_places(p, &all, out);
 }
 
+/* Drops the places that lie outside of their object. */
+static void keep_inside(const pta *p, pta_places *places)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < places->len; i++) {
+        const pta_place *place = &places->data[i];
+        const pta_site *site = &p->program->sites.data[place->site];
+        bool bounded = place->exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+        if (!bounded || (place->offset >= 0 && (uint64_t)place->offset < site->size)) places->data[kept++] = *place;
+    }
+    places->len = kept;
+}
+
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out)
 {
     pta_points_to(p, access->func, access->base, access->stride, out);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < out->len; i++) {
-        const pta_site *site = &p->program->sites.data[out->data[i].site];
-        bool bounded = out->data[i].exact && site->size && !site->open && site->kind != PTA_FUNCTION;
-        if (!bounded || (out->data[i].offset >= 0 && (uint64_t)out->data[i].offset < site->size)) out->data[kept++] = out->data[i];
-    }
-    out->len = kept;
+    keep_inside(p, out);
+}
+
+void pta_access_places_in(const pta *p, uint32_t instance, const pta_access *access, pta_places *out)
+{
+    pta_points_to_in(p, instance, access->base, access->stride, out);
+    keep_inside(p, out);
 }
 
 void pta_escaped(const pta *p, pta_places *out)

@@ -231,6 +231,8 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);
+/* The same in one instance of its function. */
+void pta_access_places_in(const pta *p, uint32_t instance, const pta_access *access, pta_places *out);
 /* What code outside of the program may reach. */
 void pta_escaped(const pta *p, pta_places *out);
 

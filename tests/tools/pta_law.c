@@ -1,179 +1,205 @@
 /* The law of the incremental pointer analysis: after any edits its result is that of an analysis from scratch.
  *
- *   pta_law [--context none|origin|cfa:K] [--algorithm ipa|reset|reach] [--edits N] [--every N] [--batch N] [--seed N] FILE...
+ *   pta_law [--context none|origin[:K]|cfa:K] [--algorithm ipa|reset|reach] [--threads N]... [--edits N] [--batch N]
+ *           [--comparisons N] [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...
  *
- * Deletes random statements and brings them back, up to --batch in one update, and compares the hash of the whole relation
- * with that of a fresh analysis after every --every updates. Last line: edits, comparisons, differences, and times. */
+ * Makes random edits (pta_law/edits.c), up to --batch in one update (500), until there were --edits of them, and
+ * compares at --comparisons points, spread evenly (0: after each update), the hash of the whole relation with that of a
+ * fresh analysis. With several --threads there is an analysis for each number, and all must agree; a fresh analysis for
+ * one result only (pta_options.once), with the last number, must agree too. When one does not, its edits since the last
+ * point are shrunk and printed with the seed; --replay repeats such a list, with the same seed.
+ * --seconds: the whole run ends then, with what it has. --memory: address space.
+ *
+ * Last line: what was done. Exit 0: the law holds; 1: it does not; 2: it could not be said; 3: time was over. */
+#include "tests/tools/pta_law/law.h"
+
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
-#include "static/pointer/pointer.h"
+typedef struct {
+    uint32_t edits, batch, comparisons, seed, seconds, memory, shrink;
+    const char *replay;
+} settings;
 
-static double now(void)
+/* What signal handlers have to know. */
+static struct {
+    volatile int stop;
+    volatile uint32_t update, seed;
+} watch;
+
+static void say(const char *what)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    char line[128];
+    int length = snprintf(line, sizeof line, "%s in update %u with seed %u\n", what, watch.update, watch.seed);
+    if (write(STDOUT_FILENO, line, (size_t)length) < 0) _exit(4);
 }
 
-static uint64_t next_random(uint64_t *state)
+static void on_time(int signal)
 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    return *state ^= *state << 17;
-}
-
-typedef VEC(pta_edit) edit_list;
-
-static bool is_in(const edit_list *edits, uint32_t func, uint32_t stmt)
-{
-    for (uint32_t i = 0; i < edits->len; i++)
-        if (edits->data[i].func == func && edits->data[i].stmt == stmt) return true;
-    return false;
-}
-
-enum { FEW_DELETED = 20 };
-
-static void choose(const pta_program *program, edit_list *deleted, uint32_t batch, uint64_t *state, edit_list *edits)
-{
-    vec_clear(edits);
-    for (uint64_t n = 1 + next_random(state) % batch; n; n--) {
-        if (deleted->len > FEW_DELETED && next_random(state) % 2) {
-            uint32_t at = (uint32_t)(next_random(state) % deleted->len);
-            pta_edit back = deleted->data[at];
-            deleted->data[at] = deleted->data[--deleted->len];
-            back.insert = true;
-            vec_push(edits, back);
-            continue;
-        }
-        uint32_t func = (uint32_t)(next_random(state) % program->funcs.len);
-        const pta_func *f = &program->funcs.data[func];
-        if (!f->stmts.len) continue;
-        uint32_t stmt = (uint32_t)(next_random(state) % f->stmts.len);
-        if (!f->stmts.data[stmt].dead && !is_in(edits, func, stmt)) vec_push(edits, (pta_edit){.func = func, .stmt = stmt});
+    (void)signal;
+    if (watch.stop) {
+        say("does not stop");
+        _exit(3);
     }
+    watch.stop = 1;
+    alarm(60);
 }
 
-static bool is_equal(pta_program *program, const pta_options *options, const pta *p)
+static void on_crash(int number)
 {
-    race_error error;
-    pta *fresh;
-    if (pta_open(program, options, &fresh, &error)) return false;
-    bool equal = pta_relation_hash(fresh) == pta_relation_hash(p);
-    pta_close(fresh);
-    return equal;
-}
-
-static int run(pta_program *program, const pta_options *options, uint32_t updates, uint32_t every, uint32_t batch, uint64_t seed)
-{
-    race_error error;
-    pta *p;
-    double start = now(), sum = 0, worst = 0;
-    if (pta_open(program, options, &p, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        return 2;
-    }
-    double scratch = now() - start;
-    edit_list deleted = {0}, edits = {0};
-    uint32_t compared = 0, different = 0;
-    for (uint32_t i = 0; i < updates; i++) {
-        choose(program, &deleted, batch, &seed, &edits);
-        start = now();
-        if (pta_update(p, edits.data, edits.len, &error)) {
-            fprintf(stderr, "%s\n", error.text);
-            return 2;
-        }
-        double seconds = now() - start;
-        sum += seconds;
-        if (seconds > worst) worst = seconds;
-        for (uint32_t k = 0; k < edits.len; k++)
-            if (!edits.data[k].insert) vec_push(&deleted, edits.data[k]);
-        if (i % every) continue;
-        compared++;
-        if (!is_equal(program, options, p)) {
-            printf("update %u of %u edits: another result than from scratch\n", i, edits.len);
-            different++;
-        }
-    }
-    printf("%u updates, %u compared, %u different; from scratch %.4f s, update mean %.6f s, worst %.4f s\n", updates, compared,
-           different, scratch, updates ? sum / updates : 0, worst);
-    vec_free(&deleted);
-    vec_free(&edits);
-    pta_close(p);
-    return different ? 1 : 0;
+    say("crashed");
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: pta_law [--context C] [--algorithm A] [--edits N] [--every N] [--batch N] [--seed N] FILE...\n");
+    fprintf(stderr,
+            "usage: pta_law [--context C] [--algorithm A] [--threads N]... [--edits N] [--batch N] [--comparisons N]\n"
+            "       [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...\n");
     return 2;
 }
 
-static bool set_context(pta_options *options, const char *text)
+static int fail(const char *text)
 {
-    options->k = 1;
-    if (!strcmp(text, "none"))
-        options->context = PTA_CONTEXT_NONE;
-    else if (!strcmp(text, "origin"))
-        options->context = PTA_CONTEXT_ORIGIN;
-    else if (!strncmp(text, "cfa:", 4) && atoi(text + 4) > 0)
-        options->context = PTA_CONTEXT_CFA, options->k = (unsigned)atoi(text + 4);
-    else
-        return false;
+    fprintf(stderr, "pta_law: %s\n", text);
+    return 2;
+}
+
+static int replay(law *l, const char *path)
+{
+    law_history h = {0};
+    char text[128] = "";
+    if (law_read(l, path, &h)) {
+        law_history_clear(&h);
+        return fail("no list of edits of this program");
+    }
+    law_verdict verdict = law_replay(l, &h, LAW_UPDATED, text, sizeof text);
+    law_history_clear(&h);
+    printf("%s\n", verdict == LAW_HOLDS ? "the law holds" : verdict == LAW_STOPPED ? "stopped" : text);
+    return verdict == LAW_HOLDS ? 0 : verdict == LAW_STOPPED ? 3 : 1;
+}
+
+/* The sizes of all updates; their number is what comparisons are spread over. */
+static void plan(const settings *with, uint32_t **sizes, uint32_t *count)
+{
+    VEC(uint32_t) all = {0};
+    uint64_t state = tool_seed(with->seed ^ 0x5eed);
+    for (uint32_t done = 0; done < with->edits;) {
+        uint32_t size = edits_batch(&state, with->batch);
+        if (size > with->edits - done) size = with->edits - done;
+        vec_push(&all, size);
+        done += size;
+    }
+    *sizes = all.data;
+    *count = all.len;
+}
+
+static int run(law *l, const settings *with, edits *chance)
+{
+    race_error error;
+    law_state state;
+    law_history history = {0};
+    edit_list list = {0};
+    char text[128];
+    uint32_t *sizes, updates, u = 0, compared = 0, different = 0, done = 0, statements = 0;
+    double start = tool_now();
+    if (law_open(l, &state, &error)) {
+        if (!watch.stop) return fail(error.text);
+        printf("stopped: from scratch takes longer\n");
+        return 3;
+    }
+    double scratch = (tool_now() - start) / l->thread_count;
+    edits_prefer(chance, state.analyses[0]);
+    plan(with, &sizes, &updates);
+    uint32_t points = with->comparisons && with->comparisons < updates ? with->comparisons : updates;
+    law_history_begin(l, &history);
+    for (; u < updates && !different && !watch.stop; u++) {
+        watch.update = u;
+        edits_next(chance, sizes[u], &list);
+        law_history_add(&history, &list);
+        if (law_update(l, &state, list.data, list.len, &error)) {
+            if (!watch.stop) different++, printf("update %u: %s\n", u, error.text);
+            break;
+        }
+        done += sizes[u];
+        statements += list.len;
+        if ((uint64_t)(u + 1) * points / updates == (uint64_t)u * points / updates) continue;
+        law_verdict verdict = law_check(l, &state, text, sizeof text);
+        if (verdict == LAW_STOPPED) break;
+        compared++;
+        if (verdict == LAW_HOLDS) {
+            law_history_begin(l, &history);
+            continue;
+        }
+        different++;
+        printf("update %u, seed %u: %s\n", u, with->seed, text);
+        fflush(stdout);
+        if (with->shrink) law_shrink(l, &history, verdict, with->shrink);
+    }
+    printf("%s%u edits, %u updates, %u statements, %u compared, %u different, %.1f s; from scratch %.4f s, update mean "
+           "%.6f s, "
+           "worst %.4f s\n",
+           watch.stop ? "stopped: " : "", done, u, statements, compared, different, tool_now() - start, scratch,
+           u ? l->update_seconds / u / l->thread_count : 0, l->worst);
+    free(sizes);
+    vec_free(&list);
+    law_history_clear(&history);
+    law_close(l, &state);
+    return different ? 1 : watch.stop ? 3 : 0;
+}
+
+static bool set_option(law *l, settings *with, const char *name, const char *value)
+{
+    const struct {
+        const char *name;
+        uint32_t *to;
+    } numbers[] = {{"--edits", &with->edits},  {"--batch", &with->batch},     {"--comparisons", &with->comparisons},
+                   {"--seed", &with->seed},    {"--seconds", &with->seconds}, {"--memory", &with->memory},
+                   {"--shrink", &with->shrink}};
+    uint32_t number;
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(name, numbers[i].name)) return tool_number(value, numbers[i].to);
+    if (!strcmp(name, "--context")) return tool_context(value, &l->options);
+    if (!strcmp(name, "--algorithm")) return tool_algorithm(value, &l->options.algorithm);
+    if (!strcmp(name, "--threads") && tool_number(value, &number) && number && l->thread_count < LAW_THREADS) {
+        l->threads[l->thread_count++] = (int)number;
+        return true;
+    }
+    if (strcmp(name, "--replay")) return false;
+    with->replay = value;
     return true;
 }
 
-static bool set_algorithm(pta_options *options, const char *text)
-{
-    static const char *const names[] = {[PTA_IPA] = "ipa", [PTA_RESET] = "reset", [PTA_REACH] = "reach"};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(text, names[i])) {
-            options->algorithm = (pta_algorithm)i;
-            return true;
-        }
-    return false;
-}
-
-enum { MODULES = 16 };
-
 int main(int argc, char **argv)
 {
-    pta_options options = {.k = 1, .jobs = 1};
-    uint32_t updates = 100, every = 1, batch = 1, count = 0;
-    uint64_t seed = 1;
-    lift_module *modules[MODULES];
-    image *images[MODULES];
+    law l = {.options = {.k = 1, .stop = &watch.stop}};
+    settings with = {.edits = 100, .batch = 500, .seed = 1, .shrink = 60};
+    tool_program program;
     race_error error;
     int at = 1;
-    for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2) {
-        uint32_t number = (uint32_t)strtoul(argv[at + 1], NULL, 10);
-        if (!strcmp(argv[at], "--edits"))
-            updates = number;
-        else if (!strcmp(argv[at], "--every") && number)
-            every = number;
-        else if (!strcmp(argv[at], "--batch") && number)
-            batch = number;
-        else if (!strcmp(argv[at], "--seed") && number)
-            seed = number;
-        else if (strcmp(argv[at], "--context") ? strcmp(argv[at], "--algorithm") || !set_algorithm(&options, argv[at + 1])
-                                               : !set_context(&options, argv[at + 1]))
-            return usage();
+    for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2)
+        if (!set_option(&l, &with, argv[at], argv[at + 1])) return usage();
+    if (at >= argc || !with.batch) return usage();
+    if (!l.thread_count) l.threads[l.thread_count++] = 1;
+    if (with.memory) {
+        rlim_t bytes = (rlim_t)with.memory << 20;
+        setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
     }
-    if (at == argc || argc - at > MODULES) return usage();
-    for (; at < argc; at++, count++) {
-        if (image_open(argv[at], &images[count], &error)) {
-            fprintf(stderr, "%s\n", error.text);
-            return 2;
-        }
-        modules[count] = lift_open(images[count], &(lift_options){.jobs = 1});
-    }
-    pta_program *program = pta_program_open(modules, count, 1);
-    int status = run(program, &options, updates, every, batch, seed);
-    pta_program_close(program);
-    for (uint32_t i = 0; i < count; i++) {
-        lift_close(modules[i]);
-        image_close(images[i]);
-    }
+    if (tool_open(&program, argv + at, (uint32_t)(argc - at), 0, &error)) return fail(error.text);
+    l.program = program.program;
+    watch.seed = with.seed;
+    signal(SIGALRM, on_time);
+    signal(SIGSEGV, on_crash);
+    signal(SIGABRT, on_crash);
+    if (with.seconds) alarm(with.seconds);
+    edits *chance = edits_open(l.program, with.seed);
+    l.start = law_flags(l.program);
+    int status = with.replay ? replay(&l, with.replay) : run(&l, &with, chance);
+    free(l.start);
+    edits_close(chance);
+    tool_close(&program);
     return status;
 }
