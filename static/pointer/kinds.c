@@ -111,6 +111,8 @@ static void find_uses(inference *n)
                 use(n, ir->args[insn->a + IR_CALL_TARGET]);
             } else if (insn->op == IR_RET || (!ends && !n->used[v])) {
                 continue;
+            } else if (insn->op == IR_RESULT || insn->op == IR_CLOBBER) {
+                continue; /* of what the register had before the call, none is left as a rule */
             } else if (insn->op == IR_PHI || insn->op == IR_OPAQUE || insn->op == IR_SYSCALL) {
                 for (uint32_t i = 0; i < insn->b; i++)
                     use(n, ir->args[insn->a + i]);
