@@ -222,6 +222,15 @@ uint32_t form_both_strides(uint32_t a, uint32_t b)
     return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
 }
 
+form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)
+{
+    ir_value pointer = linear_pointer(g->ir, g->kinds, a, b, scale);
+    if (!pointer || g->forms[pointer].kind == FORM_NONE || g->forms[pointer].kind == FORM_TPOFF) return (form){0};
+    uint32_t var = form_new_var(g);
+    form_copy(g, var, g->forms[pointer], 0, PTA_ANY | PTA_BACK);
+    return form_var(var);
+}
+
 /* A pointer is added to a number: the other operand is none, whatever it looks like. */
 void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb)
 {

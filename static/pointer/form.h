@@ -64,6 +64,8 @@ form form_const(const generator *g, int64_t value); /* a number that is an addre
 form form_add(form f, int64_t k);
 /* A word that never changes after start-up; false: it may change. */
 bool form_word(generator *g, uint64_t addr, form *f);
+/* a + b * scale that is a pointer although neither a nor b is one, for example `2 * p - q`; or nothing. */
+form form_linear(generator *g, ir_value a, ir_value b, int64_t scale);
 /* Of two values that are added, the one that cannot be the pointer becomes FORM_NONE. */
 void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb);
 

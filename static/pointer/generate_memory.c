@@ -57,6 +57,8 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         else
             add_term(terms, &n, form_indexed(g, fb, stride), imm, stride);
     }
+    if (!n && b && !(access->flags & (IR_FS | IR_GS | IR_WIDE)))
+        add_term(terms, &n, form_operand(g, form_linear(g, a, b, access->scale)), imm, PTA_SAME);
     return n;
 }
 
