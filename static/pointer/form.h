@@ -16,6 +16,7 @@ typedef enum {
     FORM_TPOFF,   /* the number `value`, to be added to the thread pointer */
     FORM_SITE,    /* the address of site `value`; only as a key */
     FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
+    FORM_FRAMED,  /* the same in the frame: place * 4096 + stride */
     FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;

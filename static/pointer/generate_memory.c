@@ -46,14 +46,14 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         if (stride == PTA_SAME)
             add_term(terms, &n, form_direct(g, form_add(fa, imm)), 0, stride);
         else if (fa.kind == FORM_FRAME || fa.kind == FORM_TLS)
-            add_term(terms, &n, form_operand(g, form_add(fa, imm)), 0, stride);
+            add_term(terms, &n, form_indexed(g, form_add(fa, imm), stride), 0, stride);
         else
             add_term(terms, &n, form_indexed(g, fa, stride), imm, stride);
     }
     if (fb.kind != FORM_NONE) {
         uint32_t stride = form_both_strides(a ? form_stride(g, a, 1) : PTA_SAME, repeat);
         if (fb.kind == FORM_FRAME || fb.kind == FORM_TLS)
-            add_term(terms, &n, form_operand(g, form_add(fb, imm)), 0, stride);
+            add_term(terms, &n, form_indexed(g, form_add(fb, imm), stride), 0, stride);
         else
             add_term(terms, &n, form_indexed(g, fb, stride), imm, stride);
     }

@@ -56,6 +56,26 @@ __attribute__((noinline)) static void write_kept(void)
     *(char *)kept = 1;
 }
 
+/* The constant part of `pairs[n - 2]` lies in one of the variables before it. */
+struct pair {
+    long first, second;
+};
+
+__attribute__((noipa)) static void fill(struct pair *pairs, long *a, long *b, long *c, long *d)
+{
+    for (int i = 0; i < 24; i++)
+        pairs[i] = (struct pair){i, i};
+    *a = *b = *c = *d = 1;
+}
+
+__attribute__((noinline)) static long before_start(long n)
+{
+    long a, b, c, d;
+    struct pair pairs[24];
+    fill(pairs, &a, &b, &c, &d);
+    return pairs[n - 2].first + a + b + c + d;
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -64,5 +84,5 @@ int main(int argc, char **argv)
     after_loop(object, argc, object + 100);
     write_kept();
     balanced(object, argc);
-    return 0;
+    return before_start(argc + 5) != 8;
 }

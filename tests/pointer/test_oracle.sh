@@ -58,7 +58,7 @@ looked_up() {
         >"$work/out" 2>&1 || fail "$*: $(head -c 2000 "$work/out")"
 }
 
-if command -v gcc >/dev/null && gcc -std=gnu17 -O1 "$RACE_SOURCE/tests/pointer/shapes.c" -o "$work/shapes" 2>/dev/null; then
+if command -v gcc >/dev/null && gcc -std=gnu17 -g -O2 "$RACE_SOURCE/tests/pointer/shapes.c" -o "$work/shapes" 2>/dev/null; then
     looked_up "$work/shapes"
 else
     fail "shapes.c cannot be built"
