@@ -58,15 +58,27 @@ uint32_t address_places(const address_space *space, int64_t at, address_place pl
     return n;
 }
 
-uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[4])
+/* Whether an index from `at` on is likely to stay in the object there: it has further elements, and this is its first one. */
+static bool is_first_element(const address_home *home, int64_t at, uint32_t stride)
+{
+    return home && at - home->start < (int64_t)stride && home->end - home->start >= 2 * (int64_t)stride;
+}
+
+uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[ADDRESS_INDEXED])
 {
     uint32_t n = address_places(space, at, places);
-    const address_home *before = address_find(space, at - stride), *behind = address_find(space, at + stride);
-    const address_home *here = address_find(space, at);
+    const address_home *before = address_find(space, at - stride), *here = address_find(space, at);
     if (before && before->named && before != here && before->end > at - stride && before->end < at)
         places[n++] = (address_place){before->site, (int32_t)(at - stride - before->start)};
-    if (behind && behind->named && behind != here && behind->start > at)
-        places[n++] = (address_place){behind->site, (int32_t)(at + stride - behind->start)};
+    if (is_first_element(here, at, stride)) return n;
+    const address_home *last = here;
+    for (int64_t ahead = at + stride; ahead <= at + ADDRESS_AHEAD * (int64_t)stride; ahead += stride) {
+        const address_home *home = address_find(space, ahead);
+        if (!home || home == last) continue;
+        last = home;
+        if (home->named && (ahead == at + stride || home->end - home->start >= (int64_t)stride))
+            places[n++] = (address_place){home->site, (int32_t)(ahead - home->start)};
+    }
     return n;
 }
 

@@ -28,8 +28,10 @@ const address_home *address_find(const address_space *space, int64_t at);
 uint32_t address_places(const address_space *space, int64_t at, address_place places[2]);
 
 /* The same for a constant that an index of multiples of `stride` bytes is added to: a compiler may have moved it out of its
- * object by a part of an element, at either end. At most 4; each is a place whose multiples of the stride are meant. */
-uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[4]);
+ * object by a part of an element at either end, or by some elements before its start (`a[i - 2]`). At most ADDRESS_INDEXED;
+ * each is a place whose multiples of the stride are meant. */
+enum { ADDRESS_AHEAD = 8, ADDRESS_INDEXED = 3 + ADDRESS_AHEAD };
+uint32_t address_indexed(const address_space *space, int64_t at, uint32_t stride, address_place places[ADDRESS_INDEXED]);
 
 /* The static data of a module and its TLS block as sites. `referenced`: sorted addresses that the code or the data of the
  * module names; they divide what no symbol names. */

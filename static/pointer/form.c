@@ -128,13 +128,27 @@ pta_operand form_direct(generator *g, form f)
     return (pta_operand){var, 0};
 }
 
+static pta_operand frame_indexed(generator *g, int64_t at, uint32_t step)
+{
+    bool fresh;
+    address_place places[ADDRESS_INDEXED];
+    uint32_t var = form_known(g, FORM_FRAMED, at * 4096 + step, &fresh);
+    uint32_t n = fresh ? address_indexed(&g->frame, at, step, places) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        form_emit_address(g, var, GENERATE_LOCAL | places[i].site, places[i].offset);
+    if (fresh && !address_find(&g->frame, at)) form_emit_address(g, var, GENERATE_LOCAL | g->frame_site, at);
+    return (pta_operand){var, 0};
+}
+
 /* The same for a constant to which an index is added. */
 pta_operand form_indexed(generator *g, form f, uint32_t stride)
 {
     uint32_t step = stride & ~(uint32_t)PTA_BACK;
-    if (f.kind != FORM_CONST || step <= 1 || step >= 4096 || image_is_code(g->img, (uint64_t)f.value)) return form_operand(g, f);
-    bool fresh;
-    address_place places[4];
+    bool fresh, frame = f.kind == FORM_FRAME && f.value < 0 && f.value > -(1 << 29) && g->frame.homes.len;
+    if ((f.kind != FORM_CONST && !frame) || step <= 1 || step >= 4096) return form_operand(g, f);
+    if (frame) return frame_indexed(g, f.value, step);
+    if (image_is_code(g->img, (uint64_t)f.value)) return form_operand(g, f);
+    address_place places[ADDRESS_INDEXED];
     uint32_t var = form_known(g, FORM_INDEXED, f.value * 4096 + step, &fresh);
     uint32_t n = fresh ? address_indexed(g->module->statics, f.value, step, places) : 0;
     for (uint32_t i = 0; i < n; i++)
@@ -234,6 +248,15 @@ uint32_t form_both_strides(uint32_t a, uint32_t b)
     a &= ~PTA_BACK;
     b &= ~PTA_BACK;
     return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
+}
+
+form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)
+{
+    ir_value pointer = linear_pointer(g->ir, g->kinds, a, b, scale);
+    if (!pointer || g->forms[pointer].kind == FORM_NONE || g->forms[pointer].kind == FORM_TPOFF) return (form){0};
+    uint32_t var = form_new_var(g);
+    form_copy(g, var, g->forms[pointer], 0, PTA_ANY | PTA_BACK);
+    return form_var(var);
 }
 
 /* A pointer is added to a number: the other operand is none, whatever it looks like. */

@@ -16,6 +16,7 @@ typedef enum {
     FORM_TPOFF,   /* the number `value`, to be added to the thread pointer */
     FORM_SITE,    /* the address of site `value`; only as a key */
     FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
+    FORM_FRAMED,  /* the same in the frame: place * 4096 + stride */
     FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;
@@ -65,6 +66,8 @@ form form_const(const generator *g, int64_t value); /* a number that is an addre
 form form_add(form f, int64_t k);
 /* A word that never changes after start-up; false: it may change. */
 bool form_word(generator *g, uint64_t addr, form *f);
+/* a + b * scale that is a pointer although neither a nor b is one, for example `2 * p - q`; or nothing. */
+form form_linear(generator *g, ir_value a, ir_value b, int64_t scale);
 /* Of two values that are added, the one that cannot be the pointer becomes FORM_NONE. */
 void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb);
 

@@ -204,9 +204,15 @@ static form value_form(generator *g, ir_value v)
     case IR_ADDRESS: return (form){FORM_CONST, 0, insn->imm};
     case IR_COPY: return insn->width == 8 ? g->forms[insn->a] : (form){0};
     case IR_EXTRACT: return insn->width == 8 && !insn->imm ? g->forms[insn->a] : (form){0};
-    case IR_LEA: return insn->width == 8 ? sum_form(g, insn->a, insn->b, insn->scale, insn->imm) : (form){0};
+    case IR_LEA: {
+        if (insn->width != 8) return (form){0};
+        form f = sum_form(g, insn->a, insn->b, insn->scale, insn->imm);
+        return f.kind == FORM_NONE && g->kinds[v] & KIND_POINTER ? form_linear(g, insn->a, insn->b, insn->scale) : f;
+    }
     case IR_SUB:
-        if (insn->width != 8 || g->forms[insn->a].kind == FORM_NONE) return (form){0};
+        if (insn->width != 8) return (form){0};
+        if (g->forms[insn->a].kind == FORM_NONE)
+            return g->kinds[v] & KIND_POINTER ? form_linear(g, insn->a, insn->b, -1) : (form){0};
         if (!insn->b) return form_add(g->forms[insn->a], -insn->imm);
         {
             form_index index = form_index_of(g, insn->b, -1);

@@ -25,7 +25,7 @@ static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, in
         return;
     }
     bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS;
-    pta_operand at = whole ? form_operand(g, form_add(f, imm)) : form_indexed(g, f, index.stride);
+    pta_operand at = form_indexed(g, whole ? form_add(f, imm) : f, index.stride);
     add_term(terms, n, at, (whole ? 0 : imm) + index.shift, index.stride);
     if (index.shift) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);
 }
@@ -55,6 +55,8 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
     by_b.stride = form_both_strides(by_b.stride, repeat);
     if (fa.kind != FORM_NONE) add_indexed(g, terms, &n, fa, imm, by_b);
     if (fb.kind != FORM_NONE) add_indexed(g, terms, &n, fb, imm, by_a);
+    if (!n && b && !(access->flags & (IR_FS | IR_GS | IR_WIDE)))
+        add_term(terms, &n, form_operand(g, form_linear(g, a, b, access->scale)), imm, PTA_SAME);
     return n;
 }
 

@@ -111,6 +111,8 @@ static void find_uses(inference *n)
                 use(n, ir->args[insn->a + IR_CALL_TARGET]);
             } else if (insn->op == IR_RET || (!ends && !n->used[v])) {
                 continue;
+            } else if (insn->op == IR_RESULT || insn->op == IR_CLOBBER) {
+                continue; /* of what the register had before the call, none is left as a rule */
             } else if (insn->op == IR_PHI || insn->op == IR_OPAQUE || insn->op == IR_SYSCALL) {
                 for (uint32_t i = 0; i < insn->b; i++)
                     use(n, ir->args[insn->a + i]);
@@ -151,6 +153,8 @@ static void look(inference *n, ir_value v)
             break;
         else if (insn->a && !insn->b)
             join(n, v, insn->a);
+        else if (!insn->a && insn->b && insn->scale > 1)
+            is(n, v, KIND_NUMBER);
         if (insn->b && insn->scale > 1) is(n, insn->b, KIND_NUMBER);
         break;
     case IR_SUB:
@@ -220,8 +224,8 @@ static void balance(inference *n, ir_value sum, ir_value a, ir_value b)
     if (kb == KIND_POINTER) is(n, a, KIND_NUMBER);
     if (sum && (ka == KIND_POINTER || kb == KIND_POINTER)) is(n, sum, KIND_POINTER);
     if (ka == KIND_NUMBER && kb == KIND_NUMBER && sum) is(n, sum, KIND_NUMBER);
-    if (ks == KIND_POINTER && ka == KIND_NUMBER) is(n, b, KIND_POINTER);
-    if (ks == KIND_POINTER && kb == KIND_NUMBER) is(n, a, KIND_POINTER);
+    if (ks & KIND_POINTER && ka == KIND_NUMBER) is(n, b, KIND_POINTER); /* also where the evidence disagrees */
+    if (ks & KIND_POINTER && kb == KIND_NUMBER) is(n, a, KIND_POINTER);
     if (ks == KIND_NUMBER && ka == KIND_NUMBER) is(n, b, KIND_NUMBER);
     if (ks == KIND_NUMBER && kb == KIND_NUMBER) is(n, a, KIND_NUMBER);
 }
@@ -242,7 +246,8 @@ static void apply(inference *n, ir_value v)
             is(n, v, KIND_NUMBER);
         } else if (kb == KIND_NUMBER) {
             if (ka == KIND_POINTER || ka == KIND_NUMBER) is(n, v, ka);
-            if (kd == KIND_POINTER || kd == KIND_NUMBER) is(n, insn->a, kd);
+            if (kd == KIND_NUMBER) is(n, insn->a, KIND_NUMBER);
+            if (kd & KIND_POINTER) is(n, insn->a, KIND_POINTER);
         }
         if (ka == KIND_NUMBER) {
             is(n, insn->b, KIND_NUMBER);

@@ -2,6 +2,7 @@
  * back to a sum of few other values with factors, and what divides each factor divides the value. */
 #include "static/pointer/linear.h"
 
+#include "static/pointer/kinds.h"
 #include "static/pointer/offset.h"
 
 enum { TERMS = 4, DEPTH = 12, MAX_STRIDE = 1 << 19 };
@@ -141,4 +142,19 @@ uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *co
     *constant = s.full ? 0 : s.constant;
     *back = w.back;
     return all < MAX_STRIDE ? all : 1;
+}
+
+ir_value linear_pointer(const ir_func *ir, const uint8_t *kinds, ir_value a, ir_value b, int64_t scale)
+{
+    sum s = {0};
+    expand(ir, a, 1, 0, &s);
+    expand(ir, b, scale, 0, &s);
+    int64_t pointers = 0;
+    ir_value added = 0;
+    for (unsigned i = 0; i < s.count; i++) {
+        if (!(kinds[s.value[i]] & KIND_POINTER)) continue;
+        pointers += s.factor[i];
+        if (s.factor[i] > 0) added = s.value[i];
+    }
+    return pointers == 1 && !s.full ? added : 0;
 }

@@ -13,4 +13,8 @@ static inline uint64_t linear_magnitude(int64_t v)
  * `*back`: it may go down from there by the way it is computed (a difference, a loop that counts up to zero). */
 uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back);
 
+/* Compilers also compute addresses as `2 * p - q`, with two pointers into one object: a sum in which pointers (kinds.h) count
+ * once in all. One of those of a + b * scale that are added, 0: it is no such sum. */
+ir_value linear_pointer(const ir_func *ir, const uint8_t *kinds, ir_value a, ir_value b, int64_t scale);
+
 #endif

@@ -1,5 +1,6 @@
 # A client for a memcached on a unix socket, or with --redis for a redis-server: four connections at once that store,
-# fetch, change and remove. Waits until the server is there; exit 0: it answered everything.
+# fetch, change and remove, memcached in both of its protocols. Waits until the server is there; exit 0: it answered
+# everything.
 import socket
 import sys
 import threading
@@ -50,8 +51,60 @@ def memcached(n):
         ask(command)
     ask(b"gat 10 k4", b"END")
     ask(b"gets k7", b"END")
+    large = b"x" * 700000 # in several chunks
+    ask(b"set large%d 0 0 %d\r\n%s" % (n, len(large), large))
+    ask(b"get large%d" % n, b"END")
+    ask(b"append large%d 0 0 3\r\nabc" % n)
+    for command in (b"cas k7 0 0 1 1\r\na", b"mg k8 t f s k O12", b"mg k9 N30 t", b"ms k10 S3 T20 F5\r\nabc",
+                    b"ms k11 2 MA\r\nab", b"ma n%d N0 J5 D3 v" % n, b"me k8", b"slabs automove 1", b"slabs reassign 1 2",
+                    b"lru mode segmented", b"lru tune 10 20 0.1 2.0", b"lru_crawler enable", b"lru_crawler crawl all",
+                    b"cache_memlimit 64", b"set k12 0 -1 1\r\na", b"touch none 1",
+                    b"gat 10", b"shutdown now"):
+        ask(command)
+    ask(b"lru_crawler metadump all", b"END") if n == 1 else None
+    binary(n)
     if n == 3:
         ask(b"flush_all")
+
+
+# The binary protocol: operation, extras, key, value; until the answer to the last one.
+def binary(n):
+    f = connect()
+    four, eight = bytes(4), bytes(8)
+
+    def send(operation, extras=b"", key=b"", value=b""):
+        body = extras + key + value
+        f.write(b"\x80" + bytes([operation]) + len(key).to_bytes(2, "big") + bytes([len(extras)]) + bytes(3) +
+                len(body).to_bytes(4, "big") + four + eight + body)
+
+    for i in range(20):
+        send(1, eight, b"b%d" % i, b"value" * (i + 1))
+        send(0, b"", b"b%d" % i)
+        send(0x0c, b"", b"b%d" % (i // 2))
+    send(2, eight, b"b1", b"again")
+    send(3, eight, b"b2", b"again")
+    send(5, eight + b"\0" * 7 + b"\x05" + four, b"count%d" % n)
+    send(5, b"\0" * 7 + b"\x01" + eight + four, b"count%d" % n)
+    send(6, b"\0" * 7 + b"\x01" + eight + four, b"count%d" % n)
+    send(0x0e, b"", b"b3", b"behind")
+    send(0x0f, b"", b"b3", b"before")
+    send(0x1c, four, b"b4")
+    send(0x1d, four, b"b5")
+    send(0x09, b"", b"none")
+    send(0x0d, b"", b"none")
+    send(4, b"", b"b6")
+    send(0x0b)
+    send(0x10)
+    send(0x0a)
+    send(7)
+    f.flush()
+    while True:
+        head = f.read(24)
+        if len(head) < 24:
+            raise OSError("the server is gone")
+        f.read(int.from_bytes(head[8:12], "big"))
+        if head[1] == 7:
+            return
 
 
 def reply(f):

@@ -44,6 +44,50 @@ SEE(external_callback)
 SEE(external_signal)
 SEE(external_libc)
 
+/* Registers are loaded, used and dead again in turn, so that the recorder has to make room for itself in many ways. */
+__attribute__((noinline)) static void see_heap_registers_at6(void *p)
+{
+    static long there[8];
+    void *pointers[8] = {there, there, there, there, there, there, there, there};
+    __asm__ volatile("push %%rbp\n"
+                     "sub $32, %%rsp\n"
+                     "mov %0, %%r12\n"
+                     "mov 8(%%r12), %%rsi\n"
+                     "mov 8(%%r12), %%r8\n"
+                     "mov 8(%%r12), %%r14\n"
+                     "mov 8(%%r12), %%r15\n"
+                     "mov 8(%%r12), %%r13\n"
+                     "test %%r12, %%r12\n"
+                     "je 2f\n"
+                     "mov (%%r12), %%rbp\n"
+                     "mov 8(%%r12), %%r11\n"
+                     "mov %%rdx, 24(%%rsp)\n"
+                     "xor %%eax, %%eax\n"
+                     "mov 32(%%r12), %%r10\n"
+                     "mov 40(%%r12), %%r9\n"
+                     "mov %%r13, 16(%%rsp)\n"
+                     "mov 48(%%r12), %%rdi\n"
+                     "mov 8(%%rsp), %%r13\n"
+                     "1: movzwl (%%rbp, %%rax, 2), %%edx\n"
+                     "mov %%dx, (%%r14, %%rax, 2)\n"
+                     "movzwl (%%r11, %%rax, 2), %%edx\n"
+                     "mov %%dx, (%%r15, %%rax, 2)\n"
+                     "mov (%%r10, %%rax, 8), %%rdx\n"
+                     "mov %%dl, (%%rcx, %%rax, 8)\n"
+                     "movzwl (%%r9, %%rax, 2), %%edx\n"
+                     "mov %%dx, (%%rsi, %%rax, 2)\n"
+                     "movzwl (%%rdi, %%rax, 2), %%edx\n"
+                     "mov %%dx, (%%r8, %%rax, 2)\n"
+                     "inc %%rax\n"
+                     "cmp $1, %%rax\n"
+                     "jb 1b\n"
+                     "2: add $32, %%rsp\n"
+                     "pop %%rbp\n"
+                     :
+                     : "b"(pointers), "c"(p)
+                     : "rax", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc");
+}
+
 static int global;
 static char array[5000];
 static _Thread_local int counter;
@@ -111,6 +155,7 @@ static void heap(void)
     char *volatile p = malloc(20);
     see_heap_malloc_at5(p + 5);
     see_heap_calloc_at0(calloc(3, 7));
+    see_heap_registers_at6(p + 6);
     p = realloc(p, 2000000);
     see_heap_realloc_at100(p + 100);
     p = realloc(p, 3000000);

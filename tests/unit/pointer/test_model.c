@@ -49,17 +49,16 @@ static void print_site(uint32_t id)
 {
     static const char *const kinds[] = {"static", "tls", "frame", "new", "func", "lib", "ext"};
     const pta_site *site = &program->sites.data[id];
-    if (site->kind == PTA_HEAP)
-    {
+    if (site->kind == PTA_HEAP) {
         fprintf(out, "new%u", id - first_site);
         if (site->sized) fprintf(out, "(%u", site->sized - 1u);
         if (site->counted) fprintf(out, "*%u", site->counted - 1u);
         if (site->sized) fprintf(out, ")");
-    }
-    else if (site->kind == PTA_EXTERNAL)
+    } else if (site->kind == PTA_EXTERNAL) {
         fprintf(out, "ext");
-    else
+    } else {
         fprintf(out, "%s %s", kinds[site->kind], site->name);
+    }
 }
 
 static void print_call(const pta_call *call)

@@ -1,0 +1,88 @@
+/* Shapes of code that compilers make of real programs and that were once misread, as the machine sees them: each function
+ * accesses an object that the analysis has to find. Run by tests/pointer/test_oracle.sh. */
+#include <stdlib.h>
+
+void *kept;           /* through memory, so that the value is seen in one function only where it is computed */
+
+long twice(long n);
+void after_loop(char *base, long index, char *last);
+void balanced(char *p, long k);
+
+/* gcc: a pointer ends its life in rax, which in the loop behind it has numbers; rax goes into the call as it is. */
+__asm__(".text\n"
+        ".globl twice\n"
+        ".type twice, @function\n"
+        "twice: lea (%rdi, %rdi), %rax\n"
+        "ret\n"
+        ".size twice, . - twice\n"
+        ".globl after_loop\n"
+        ".type after_loop, @function\n"
+        "after_loop: push %rbx\n"
+        "xor %ebx, %ebx\n"
+        "lea (%rdi, %rsi), %rax\n"
+        "cmp %rax, %rdx\n"
+        "jb 2f\n"
+        "mov %rdx, kept(%rip)\n"
+        "1: mov $3, %edi\n"
+        "call twice\n"
+        "add %ebx, %eax\n"
+        "mov %eax, %ebx\n"
+        "cmp $20, %ebx\n"
+        "jb 1b\n"
+        "2: pop %rbx\n"
+        "ret\n"
+        ".size after_loop, . - after_loop\n");
+
+/* gcc -O2, liblzma: 2 * (p + 4 * k) - p - 8 * k */
+__asm__(".globl balanced\n"
+        ".type balanced, @function\n"
+        "balanced: lea (, %rsi, 4), %rdx\n"
+        "neg %rsi\n"
+        "shl $3, %rsi\n"
+        "lea (%rdi, %rdx), %rax\n"
+        "lea 64(%rax), %rdx\n"
+        "sub %rdi, %rsi\n"
+        "1: mov 4(%rax), %r8d\n"
+        "lea (%rsi, %rax, 2), %rcx\n"
+        "add $16, %rax\n"
+        "mov %r8d, 8(%rcx)\n"
+        "cmp %rax, %rdx\n"
+        "jne 1b\n"
+        "ret\n"
+        ".size balanced, . - balanced\n");
+
+__attribute__((noinline)) static void write_kept(void)
+{
+    *(char *)kept = 1;
+}
+
+/* The constant part of `pairs[n - 2]` lies in one of the variables before it. */
+struct pair {
+    long first, second;
+};
+
+__attribute__((noipa)) static void fill(struct pair *pairs, long *a, long *b, long *c, long *d)
+{
+    for (int i = 0; i < 24; i++)
+        pairs[i] = (struct pair){i, i};
+    *a = *b = *c = *d = 1;
+}
+
+__attribute__((noinline)) static long before_start(long n)
+{
+    long a, b, c, d;
+    struct pair pairs[24];
+    fill(pairs, &a, &b, &c, &d);
+    return pairs[n - 2].first + a + b + c + d;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    char *object = calloc(1, 1000);
+    if (!object) return 1;
+    after_loop(object, argc, object + 100);
+    write_kept();
+    balanced(object, argc);
+    return before_start(argc + 5) != 8;
+}
