@@ -27,9 +27,9 @@ void setUp(void)
 {
     static const uint64_t somewhere = 0x7f0000001000;
     base = somewhere;
-    host.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    host.reservations = 0;
-    core = ft_create(&(ft_host){&host, test_reserve, test_discard, test_yield, note_race});
+    ft_host callbacks = test_callbacks(&host);
+    callbacks.race = note_race;
+    core = test_core_with(&host, &callbacks);
     memset(raced, 0, sizeof raced);
     pthread_barrier_init(&start, NULL, THREADS);
 }
@@ -134,9 +134,15 @@ static void *splitting_body(void *argument)
     for (unsigned i = 0; i < CELLS; i++) {
         uint64_t at = base + i * 4;
         switch (me) {
-        case 0: ft_write(threads[me], at + 2, 1, 30); break;
-        case 1: ft_read(threads[me], at + 1, 2, 31); break;
-        default: ft_read(threads[me], at, 4, 32); break;
+        case 0:
+            ft_write(threads[me], at + 2, 1, 30);
+            break;
+        case 1:
+            ft_read(threads[me], at + 1, 2, 31);
+            break;
+        default:
+            ft_read(threads[me], at, 4, 32);
+            break;
         }
     }
     return NULL;
@@ -194,7 +200,9 @@ static void test_two_who_meet_at_a_shared_cell_see_each_other(void)
 {
     memset(seen_both, 0, sizeof seen_both);
     met = 0;
-    core = ft_create(&(ft_host){&host, test_reserve, test_discard, test_yield, note_meeting});
+    ft_host callbacks = test_callbacks(&host);
+    callbacks.race = note_meeting;
+    core = test_core_with(&host, &callbacks);
     run(meeting_body);
     for (unsigned i = 0; i < CELLS; i++)
         TEST_ASSERT_EQUAL_UINT(1, seen_both[i * 4 + (i & 1)]);

@@ -167,7 +167,7 @@ static void test_a_thread_without_a_slot_is_counted_and_still_orders_others(void
 
 static void test_a_clock_that_runs_out_goes_on_in_another_slot(void)
 {
-    ft_limit_clock(core, 10);
+    ft_set_limits(core, &(ft_limits){.clock = 10});
     ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
     for (int i = 0; i < 100; i++) {
         ft_write(a, X + i * 4, 4, 1);
@@ -211,7 +211,7 @@ static void test_a_write_lock_taken_before_the_first_fork_still_orders(void)
 static void test_without_memory_facts_are_dropped_and_counted(void)
 {
     ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
-    host.reservation_limit = host.reservations;
+    host.reservation_limit = host.in_use;
     ft_write(a, X, 4, 1);
     ft_write(b, X, 4, 2);
     TEST_ASSERT_EQUAL_UINT(0, host.race_count);
@@ -220,7 +220,7 @@ static void test_without_memory_facts_are_dropped_and_counted(void)
     ft_write(a, X, 4, 1);
     ft_write(b, X, 4, 2);
     TEST_ASSERT_EQUAL_UINT(1, host.race_count);
-    host.reservation_limit = host.reservations;
+    host.reservation_limit = host.in_use;
     ft_read(a, X + 8, 4, 3);
     ft_read(b, X + 8, 4, 4); /* no vector */
     ft_write(a, X + 17, 1, 5);
