@@ -13,6 +13,7 @@
 #ifndef RACE_TEST_TRACE_H
 #define RACE_TEST_TRACE_H
 
+#include "tests/unit/core/audit.h"
 #include "tests/unit/core/host.h"
 #include "tests/unit/core/oracle.h"
 
@@ -21,6 +22,7 @@
 enum { TRACE_EVENTS = 400, TRACE_LOCKS = 3, TRACE_RWLOCKS = 2, TRACE_ATOMICS = 4, TRACE_BLOCKS = 4 };
 enum { TRACE_PAGE = 4096, TRACE_PAGES = 48, TRACE_HOT = 20 * TRACE_PAGE + 64, TRACE_BORDER = 33 * TRACE_PAGE - 12 };
 enum { TRACE_HOT_BYTES = 48, TRACE_BORDER_BYTES = 24 };
+enum { TRACE_LIMITED_PAGES = 14 }; /* with a limit of memory: so many have cells, and no access needs half of them */
 enum { OBJECT_RWLOCK = TRACE_LOCKS, OBJECT_ATOMIC = OBJECT_RWLOCK + TRACE_RWLOCKS };
 enum { OBJECT_BARRIER = OBJECT_ATOMIC + TRACE_ATOMICS };
 
@@ -102,7 +104,8 @@ typedef struct {
     ft_thread *ft;
 } trace_thread;
 
-typedef struct { /* the access with site number i + 1 */
+typedef struct {
+    ft_site site;
     unsigned thread;
     bool is_write;
     ft_strided bytes; /* ascending; relative to the memory */
@@ -125,6 +128,7 @@ typedef struct {
     unsigned max_threads; /* in all */
     uint64_t base;        /* address of the memory */
     bool has_ranges, has_discard;
+    unsigned sites; /* accesses have so many different ones */
     char failure[240];
     /* from here on: one run of it */
     ft_core *core;
@@ -223,6 +227,18 @@ static inline bool fail(trace *t, const char *what, unsigned thread, uint64_t fr
     return false;
 }
 
+/* Was there an access at the earlier side's site, by its thread, of its kind, to this byte? */
+static inline bool has_site(const trace *t, const ft_side *side, unsigned thread, uint64_t byte)
+{
+    for (unsigned i = 0; i < t->access_count; i++) {
+        const trace_access *a = &t->accesses[i];
+        if (a->site == side->site && a->thread == thread && a->is_write == side->is_write &&
+            is_covered(&a->bytes, byte, byte + 1))
+            return true;
+    }
+    return false;
+}
+
 /* Is this report of an access to `bytes` right in all it says? */
 static inline bool is_right(trace *t, const ft_race *r, unsigned thread, const ft_strided *bytes, bool is_write)
 {
@@ -230,17 +246,15 @@ static inline bool is_right(trace *t, const ft_race *r, unsigned thread, const f
     unsigned before = t->number_of[r->before.thread];
     if (!r->size || from < bytes->addr || to > bytes->addr + (bytes->count - 1) * (uint64_t)bytes->stride + bytes->size)
         return fail(t, "reported bytes that were not accessed", thread, from, to);
-    if (t->number_of[r->now.thread] != thread || r->now.is_write != is_write || r->now.site != t->access_count)
+    if (t->number_of[r->now.thread] != thread || r->now.is_write != is_write ||
+        r->now.site != t->accesses[t->access_count - 1].site)
         return fail(t, "reported another access than the one made", thread, from, to);
     for (unsigned p = place_at((uint32_t)from); p < cuts_of_memory()->count && cuts_of_memory()->at[p] < to; p++) {
         if (t->raced[p]) continue;
         const oracle_access other = {.thread = (uint16_t)before, .is_write = r->before.is_write};
         if (!oracle_races(&t->oracle, thread, p, is_write, &other))
             return fail(t, "reported an earlier access that is ordered", thread, from, to);
-        const trace_access *a =
-            r->before.site && r->before.site < t->access_count ? &t->accesses[r->before.site - 1] : NULL;
-        uint32_t place = cuts_of_memory()->at[p];
-        if (!a || a->thread != before || a->is_write != r->before.is_write || !is_covered(&a->bytes, place, place + 1))
+        if (!has_site(t, &r->before, before, cuts_of_memory()->at[p]))
             return fail(t, "reported a site that is not the earlier access's", thread, from, to);
     }
     return true;
@@ -266,7 +280,8 @@ static inline bool do_access(trace *t, unsigned thread, ft_strided bytes, bool i
 {
     static bool touched[ORACLE_PLACES];
     const trace_cuts *cuts = cuts_of_memory();
-    t->accesses[t->access_count++] = (trace_access){thread, is_write, bytes};
+    const ft_site site = 1 + t->access_count % t->sites;
+    t->accesses[t->access_count++] = (trace_access){site, thread, is_write, bytes};
     memset(touched, 0, sizeof touched);
     for (uint64_t i = 0; i < bytes.count; i++) {
         uint64_t from = bytes.addr + i * (uint64_t)bytes.stride;
@@ -278,15 +293,15 @@ static inline bool do_access(trace *t, unsigned thread, ft_strided bytes, bool i
     ft_thread *ft = t->threads[thread].ft;
     ft_strided at = {t->base + bytes.addr, bytes.size, bytes.count, bytes.stride};
     if (by_free) {
-        ft_freed(ft, at.addr, t->access_count);
+        ft_freed(ft, at.addr, site);
     } else if (bytes.count == 1) {
-        (is_write ? ft_write : ft_read)(ft, at.addr, at.size, t->access_count);
+        (is_write ? ft_write : ft_read)(ft, at.addr, at.size, site);
     } else {
         if (t->access_count & 1) { /* the same elements, from the last to the first */
             at.addr += (at.count - 1) * (uint64_t)at.stride;
             at.stride = -at.stride;
         }
-        (is_write ? ft_write_strided : ft_read_strided)(ft, at, t->access_count);
+        (is_write ? ft_write_strided : ft_read_strided)(ft, at, site);
     }
     for (unsigned i = 0; i < t->host.race_count && i < TEST_RACES; i++)
         if (!is_right(t, &t->host.races[i], thread, &bytes, is_write)) return false;
@@ -523,10 +538,11 @@ static inline void large_piece(const trace_event *e, unsigned *from, unsigned *t
     *to = *from + 1 + e->c % (cuts->count - *from);
 }
 
-static inline ft_strided strided_piece(const trace_event *e)
+static inline ft_strided strided_piece(const trace *t, const trace_event *e)
 {
     if (e->b % 3 == 0) { /* something in every page */
         uint32_t first = e->c % TRACE_PAGES, n = 1 + e->d % (TRACE_PAGES - first);
+        if (t->limits.shadow_bytes && n > TRACE_LIMITED_PAGES / 2) n = TRACE_LIMITED_PAGES / 2;
         return (ft_strided){first * TRACE_PAGE, e->c >> 16 & 1 ? 4 : 7, n, TRACE_PAGE};
     }
     unsigned size = 1 + e->c % 4, stride = 1 + (e->c >> 8) % 9, at = e->d % 16;
@@ -603,7 +619,7 @@ static inline bool do_event(trace *t, const trace_event *e)
         return true;
     case EVENT_READ_STRIDED:
     case EVENT_WRITE_STRIDED:
-        do_access(t, thread, strided_piece(e), e->kind == EVENT_WRITE_STRIDED, false);
+        do_access(t, thread, strided_piece(t, e), e->kind == EVENT_WRITE_STRIDED, false);
         return true;
     case EVENT_ALLOCATE:
         return do_allocate(t, thread, e);
@@ -647,9 +663,9 @@ static inline void trace_generate(trace *t, uint64_t seed)
     if (trace_random(t) % 2) t->limits.clock = 4 + trace_random(t) % 16;
     if (trace_random(t) % 3 == 0) t->limits.slots = 3 + trace_random(t) % 10;
     t->has_ranges = trace_random(t) % 2;
-    /* the cells of all pages fit, and little else: one access alone never needs more */
-    if (t->has_ranges && trace_random(t) % 3 == 0) t->limits.shadow_bytes = TRACE_PAGES * TRACE_PAGE * 4 + 3200;
+    if (t->has_ranges && trace_random(t) % 3 == 0) t->limits.shadow_bytes = TRACE_LIMITED_PAGES * TRACE_PAGE * 4;
     t->has_discard = trace_random(t) % 2;
+    t->sites = trace_random(t) % 2 ? TRACE_EVENTS : 1 + trace_random(t) % 4;
     /* sometimes across the border of two regions of the directory, with other borders of chunks */
     t->base = trace_random(t) % 4 ? 0x7f0000000000 : ((uint64_t)7 << FT_REGION_BITS) - 24 * TRACE_PAGE;
     unsigned all = 0;
@@ -685,6 +701,8 @@ static inline bool trace_run(trace *t)
     ft_stats now;
     ft_statistics(t->core, &now);
     if (!t->failure[0] && (now.dropped || now.threads_unchecked)) fail(t, "the core lost something", 0, 0, 0);
+    const char *wrong = audit_core(t->core, t->base, TRACE_PAGES * TRACE_PAGE);
+    if (!t->failure[0] && wrong) fail(t, wrong, 0, 0, 0);
     const uint64_t *from = (const uint64_t *)&now;
     uint64_t *to = (uint64_t *)&t->totals.core;
     for (size_t i = 0; i < sizeof now / sizeof *from; i++)
