@@ -162,14 +162,20 @@ static void check_slow(thread_state *t, ft_strided e, access_op op, ft_site site
         defer(t, (deferred_check){e, site, op});
         return;
     }
-    check_inside(t, e, op, site);
-    bool again = t->wants_reset == RESET_MEMORY; /* what this access could not keep, it can after the reset */
-    thread_leave(t);
-    if (again && thread_enter(t)) {
+    /* What an access could not keep for want of memory, it can after the reset; unless it is too large by itself, or
+     * others are always faster. */
+    enum { TRIES = 8 };
+    for (unsigned tries = 1;; tries++) {
         check_inside(t, e, op, site);
-        if (t->wants_reset) count(&core->stats.dropped);
-        t->wants_reset = RESET_NONE;
+        bool again = t->wants_reset == RESET_MEMORY;
+        if (again && tries == TRIES) {
+            count(&core->stats.dropped);
+            t->wants_reset = RESET_NONE;
+            again = false;
+        }
         thread_leave(t);
+        if (!again) return;
+        thread_enter(t);
     }
 }
 

@@ -147,9 +147,11 @@ uint32_t thread_owner(core_state *core, uint32_t epoch)
     return number;
 }
 
+/* Requires that no lock is held. */
 void thread_tick(thread_state *t)
 {
     core_state *core = core_of_thread(&t->pub);
+    check_deferred(t); /* what a signal handler did so far belongs to this epoch */
     const bool has_slot = t->slot != NO_SLOT;
     if (has_slot && t->clock[t->slot] + RESERVE < core->limits.clock) {
         __atomic_store_n(&t->pub.epoch, epoch_make(t->slot, ++t->clock[t->slot]), __ATOMIC_RELAXED);
@@ -221,15 +223,16 @@ static void free_thread(core_state *core, thread_state *t)
     core->free_threads = t;
 }
 
-/* False: there is no slot for the child, but there will be one after a reset. */
-static bool try_fork(core_state *core, thread_state *p, ft_site site, bool after_reset, thread_state **child)
+/* The child in *child. False: there is no slot for it, but there will be one after a reset; not so when this is the
+ * last try. */
+static bool try_fork(core_state *core, thread_state *p, ft_site site, bool is_last, thread_state **child)
 {
     bool done = true;
     spin_lock(core, &core->lock);
     thread_state *t = new_thread(core, p->pub.number, site);
     if (t) {
         memcpy(t->clock, p->clock, sizeof t->clock);
-        done = take_slot(core, t) || after_reset || core->running > core->limits.slots;
+        done = take_slot(core, t) || is_last || core->running > core->limits.slots;
         if (done && t->slot == NO_SLOT) thread_give_slot(core, t);
         if (done && !core->is_stopped) __atomic_store_n(&core->pub.concurrent, 1, __ATOMIC_RELAXED);
     }
@@ -238,22 +241,23 @@ static bool try_fork(core_state *core, thread_state *p, ft_site site, bool after
         core->stats.threads--;
         core->running--;
         free_thread(core, t);
+        t = NULL;
     }
     spin_unlock(&core->lock);
-    *child = done ? t : NULL;
+    *child = t;
     return done;
 }
 
 ft_thread *ft_fork(ft_thread *parent, ft_site site)
 {
+    enum { TRIES = 8 }; /* others may take what a reset has freed */
     core_state *core = core_of_thread(parent);
     thread_state *p = state_of(parent), *t;
     thread_enter(p);
-    if (!try_fork(core, p, site, false, &t)) {
+    for (unsigned tries = 1; !try_fork(core, p, site, tries == TRIES, &t); tries++) {
         p->wants_reset = RESET_SLOTS;
         thread_leave(p);
         thread_enter(p);
-        try_fork(core, p, site, true, &t);
     }
     if (t) thread_tick(p);
     thread_leave(p);

@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <unity.h>
 
-enum { THREADS = 4, CELLS = 20000, ROUNDS = 20000 };
+enum { THREADS = 4, CELLS = 20000, ROUNDS = 20000, BLOCKS = 3000 };
 
 static test_host host;
 static ft_core *core;
@@ -208,6 +210,113 @@ static void test_two_who_meet_at_a_shared_cell_see_each_other(void)
         TEST_ASSERT_EQUAL_UINT(1, seen_both[i * 4 + (i & 1)]);
 }
 
+/* The same where one of the two works on a compact block while the other makes it fine, or both do. */
+static void *meeting_in_blocks_body(void *argument)
+{
+    enum { CHUNK = 1 << 16, PAGE = 1 << 12 };
+    unsigned me = (unsigned)(intptr_t)argument;
+    pthread_barrier_wait(&start);
+    for (unsigned i = 0; me < 2 && i < BLOCKS; i++) {
+        const uint64_t chunk = base + (uint64_t)i * CHUNK;
+        const unsigned mine = (i >> me) & 1, write = me == 0;
+        meet(i);
+        (write ? ft_write : ft_read)(threads[me], chunk + (mine ? 0 : 5 * PAGE + 20),
+                                     mine    ? CHUNK
+                                     : i & 4 ? PAGE
+                                             : 8,
+                                     50 + me);
+    }
+    return NULL;
+}
+
+static unsigned char met_in_block[BLOCKS];
+
+static void note_meeting_in_block(void *context, const ft_race *race)
+{
+    (void)context;
+    for (uint64_t at = race->addr - base; at < race->addr - base + race->size; at++)
+        if (at % (1 << 16) == 5 * 4096 + 20) __atomic_store_n(&met_in_block[at >> 16], 1, __ATOMIC_RELAXED);
+}
+
+static void test_two_who_meet_at_a_compact_block_see_each_other(void)
+{
+    memset(met_in_block, 0, sizeof met_in_block);
+    met = 0;
+    ft_host callbacks = test_callbacks(&host);
+    callbacks.race = note_meeting_in_block;
+    core = test_core_with(&host, &callbacks);
+    base = 0x7f2200000000;
+    run(meeting_in_blocks_body);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        TEST_ASSERT_EQUAL_UINT(1, met_in_block[i]);
+}
+
+/* Processes are forked while other threads are inside the core; the child must find nothing locked. */
+static bool stop;
+
+static void *busy_body(void *argument)
+{
+    ft_thread *t = argument;
+    for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
+        ft_write(t, base + i % 5000, 1 + i % 13, 60);
+        ft_read(t, base + i % 50 * 4096, 100000, 61);
+        ft_allocated(t, base + (1 << 20) + i % 1000 * 64, 64, 62);
+        ft_release(t, 0x5000 + i % 100 * 8);
+        ft_freed(t, base + (1 << 20) + i % 1000 * 64, 63);
+        if (i % 1000 == 0) ft_clear(t, base, 1 << 20);
+    }
+    return NULL;
+}
+
+static int child_process(ft_thread *first)
+{
+    alarm(20);
+    ft_forked_process(first);
+    if (core->concurrent) return 1;
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    memset(raced, 0, sizeof raced);
+    for (unsigned i = 0; i < 1000; i++) {
+        ft_write(a, base + i % 300 * 4, 4, 1);
+        ft_release(a, 0x5000 + i % 100 * 8);
+        ft_acquire(b, 0x5000 + i % 100 * 8);
+        ft_read(b, base + i % 300 * 4, 4, 2);
+        ft_release(b, 0x5000 + i % 100 * 8);
+        ft_acquire(a, 0x5000 + i % 100 * 8);
+        ft_allocated(a, base + (1 << 20) + i * 64, 64, 3);
+        ft_freed(a, base + (1 << 20) + i * 64, 4);
+    }
+    if (memchr(raced, 1, sizeof raced)) return 2;
+    ft_write(a, base, 1, 1);
+    ft_write(b, base, 1, 2);
+    return raced[0] ? 0 : 3;
+}
+
+static void test_a_forked_process_finds_nothing_locked(void)
+{
+    ft_thread *first = ft_first_thread(core);
+    pthread_t real[2];
+    stop = false;
+    for (int i = 0; i < 2; i++) {
+        threads[i] = ft_fork(first, 0);
+        pthread_create(&real[i], NULL, busy_body, threads[i]);
+    }
+    for (int i = 0; i < 60; i++) {
+        pthread_mutex_lock(&host.lock); /* the host's own locks are the host's to care for */
+        pid_t child = fork();
+        if (!child) {
+            host.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+            _exit(child_process(first));
+        }
+        pthread_mutex_unlock(&host.lock);
+        int status = -1;
+        waitpid(child, &status, 0);
+        TEST_ASSERT_EQUAL_INT(0, status);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++)
+        pthread_join(real[i], NULL);
+}
+
 int main(void)
 {
     UNITY_BEGIN();
@@ -216,5 +325,7 @@ int main(void)
     RUN_TEST(test_one_of_two_writers_sees_the_other);
     RUN_TEST(test_splitting_a_cell_loses_no_reader);
     RUN_TEST(test_two_who_meet_at_a_shared_cell_see_each_other);
+    RUN_TEST(test_two_who_meet_at_a_compact_block_see_each_other);
+    RUN_TEST(test_a_forked_process_finds_nothing_locked);
     return UNITY_END();
 }
