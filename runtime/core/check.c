@@ -117,11 +117,11 @@ static void apply(access *a, ft_strided e)
 {
     a->races = 0;
     a->renew = false;
-    if (e.count == 1)
-        shadow_apply(a, e.addr, e.size);
-    else
+    if (e.count > 1)
         shadow_apply_strided(a, e);
-    access_tell_races(a);
+    else if (!shadow_apply_in_page(a, e.addr, e.size))
+        shadow_apply(a, e.addr, e.size);
+    if (a->races) access_tell_races(a);
 }
 
 /* What is not settled. Requires that the thread is inside. */
@@ -153,10 +153,10 @@ static void defer(thread_state *t, deferred_check d)
         t->deferred[__atomic_fetch_add(&t->deferred_tail, 1, __ATOMIC_RELAXED) % DEFERRED] = d;
 }
 
+/* Requires normalised elements. */
 static void check_slow(thread_state *t, ft_strided e, access_op op, ft_site site)
 {
     core_state *core = core_of_thread(&t->pub);
-    e = normalised(e);
     if (!e.count) return;
     if (!thread_enter(t)) {
         defer(t, (deferred_check){e, site, op});
@@ -189,46 +189,96 @@ void check_deferred(thread_state *t)
     }
 }
 
-/* Small accesses may be settled without entering. */
-static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access_op op, ft_site site)
+enum { SMALL = 16 }; /* accesses up to this size have a same-epoch path */
+
+/* Inside one region, which is below the end of all addresses? */
+static inline bool is_small(uint64_t addr, uint64_t size)
 {
-    enum { SMALL = 16 };
-    if (!is_concurrent(thread->core)) return;
-    thread_state *t = state_of(thread);
-    uint32_t epoch = __atomic_load_n(&t->pub.epoch, __ATOMIC_RELAXED);
-    if (!epoch) return;
-    if (size <= SMALL && (addr & (REGION_SIZE - 1)) <= REGION_SIZE - SMALL) {
-        access a; /* only what settling looks at */
-        a.core = core_of_thread(thread);
-        a.op = op;
-        a.epoch = epoch;
-        if (shadow_settled(&a, addr, size)) return;
-    }
-    check_slow(t, (ft_strided){.addr = addr, .size = size, .count = 1}, op, site);
+    return size - 1 < SMALL && (addr & (REGION_SIZE - 1)) <= REGION_SIZE - SMALL && !(addr >> 47);
 }
 
-void ft_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+/* The same-epoch path: nothing to do? It has no call in it, so that nothing is saved on the stack before it. */
+__attribute__((always_inline)) static inline bool is_same_epoch(const ft_thread *thread, uint64_t addr, uint64_t size,
+                                                                access_op op)
+{
+    if (!is_concurrent(thread->core)) return true;
+    const uint32_t epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
+    if (!epoch) return true;
+    if (!is_small(addr, size)) return false;
+    const ft_cell *cells = __atomic_load_n(&thread->core->regions[addr >> FT_REGION_BITS], __ATOMIC_ACQUIRE);
+    if (!cells) return false;
+    const uint64_t from = addr & (REGION_SIZE - 1);
+    const ft_cell *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
+    for (; cell <= last; cell++)
+        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) != epoch &&
+            (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch))
+            return false;
+    return true;
+}
+
+/* Of a small access: may the answer no be wrong? The cell is split, or empty since its block is compact, or read by
+ * several. */
+static bool is_worth_a_look(core_state *core, uint64_t addr, access_op op)
+{
+    const region *r = region_at(core, addr);
+    if (!r) return false;
+    ft_cell c = cell_load(&r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE]);
+    return c.write == CELL_SPLIT || cell_is_empty(c) || (op == OP_READ && c.read_site & WHERE_READERS);
+}
+
+__attribute__((noinline)) static void check_any(ft_thread *thread, ft_strided e, access_op op, ft_site site)
+{
+    check_slow(state_of(thread), normalised(e), op, site);
+}
+
+static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access_op op, ft_site site)
+{
+    core_state *core = core_of_thread(thread);
+    ft_strided e = {.addr = addr, .size = size, .count = 1};
+    if (!is_small(addr, size)) {
+        check_any(thread, e, op, site);
+        return;
+    }
+    access a; /* only what settling looks at */
+    a.core = core;
+    a.op = op;
+    a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
+    if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
+    check_slow(state_of(thread), e, op, site);
+}
+
+__attribute__((noinline)) static void check_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
 {
     check(thread, addr, size, OP_READ, site);
 }
 
-void ft_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+__attribute__((noinline)) static void check_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
 {
     check(thread, addr, size, OP_WRITE, site);
 }
 
+void ft_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+{
+    if (!is_same_epoch(thread, addr, size, OP_READ)) check_read(thread, addr, size, site);
+}
+
+void ft_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+{
+    if (!is_same_epoch(thread, addr, size, OP_WRITE)) check_write(thread, addr, size, site);
+}
+
 void ft_read_strided(ft_thread *thread, ft_strided elements, ft_site site)
 {
-    if (is_concurrent(thread->core)) check_slow(state_of(thread), elements, OP_READ, site);
+    if (is_concurrent(thread->core)) check_any(thread, elements, OP_READ, site);
 }
 
 void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 {
-    if (is_concurrent(thread->core)) check_slow(state_of(thread), elements, OP_WRITE, site);
+    if (is_concurrent(thread->core)) check_any(thread, elements, OP_WRITE, site);
 }
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
 {
     if (!is_concurrent(thread->core)) return; /* what the cells know is ordered before everything to come */
-    check_slow(state_of(thread), (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
+    check_any(thread, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
 }

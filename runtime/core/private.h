@@ -334,6 +334,26 @@ static inline bool is_ordered(const thread_state *t, uint32_t epoch)
     return epoch_clock(epoch) <= t->clock[epoch_slot(epoch)];
 }
 
+/* The rule where it is simple, which is nearly always: one reader at most, and nothing that is not ordered. False: it
+ * is not, and nothing was done (check.c has all of it). */
+static inline bool cell_apply_simply(const access *a, ft_cell *c)
+{
+    if (c->read_site & WHERE_READERS || c->write == CELL_SPLIT) return false;
+    if (a->op == OP_CLEAR) {
+        *c = (ft_cell){0};
+        return true;
+    }
+    if (c->write == a->epoch || !is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
+    if (a->op == OP_WRITE) {
+        *c = (ft_cell){.write = a->epoch, .write_site = a->where};
+    } else {
+        if (c->read == a->epoch) return false;
+        c->read = a->epoch;
+        c->read_site = a->where;
+    }
+    return true;
+}
+
 /* memory.c */
 void spin_wait(core_state *core);
 void spin_lock(core_state *core, uint32_t *lock);
@@ -366,10 +386,16 @@ void readers_find_races(access *a, ft_site readers, uint64_t addr, uint32_t size
 void readers_forget_memos(thread_state *t);
 
 /* shadow.c */
-/* The region that addr is in. `create`: made when it is not there; NULL: no memory. */
-region *region_of(core_state *core, uint64_t addr, bool create);
+static inline region *region_at(const core_state *core, uint64_t addr) /* that addr is in, or NULL */
+{
+    ft_cell *const *slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
+    return (region *)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */
 /* Does the access to [addr, addr + size), part of one region, change nothing? Without locks; false when in doubt. */
 bool shadow_settled(const access *a, uint64_t addr, uint64_t size);
+/* The same when it lies in one page that is fine already; false: it does not, and nothing was done. */
+bool shadow_apply_in_page(access *a, uint64_t addr, uint64_t size);
 void shadow_apply(access *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access *a, ft_strided elements); /* ascending, not overlapping */
 void shadow_forget(core_state *core);                      /* all of it becomes empty; nobody may be inside */
@@ -383,12 +409,19 @@ void check_deferred(thread_state *t);
 
 /* thread.c */
 bool thread_enter(thread_state *t); /* every call begins so; false: it has interrupted another one */
-void thread_leave(thread_state *t); /* and ends so; does a reset that is asked for */
 void thread_tick(thread_state *t);  /* a release: later accesses have another epoch */
 void thread_give_slot(core_state *core, thread_state *t);           /* requires core->lock */
 uint32_t thread_owner(core_state *core, uint32_t epoch);            /* number of the thread that had this epoch */
 void thread_end(core_state *core, thread_state *t);                 /* requires core->lock */
 void thread_rest_if_alone(core_state *core, const thread_state *t); /* requires core->lock */
+
+void thread_leave_busily(thread_state *t);
+static inline void thread_leave(thread_state *t) /* and ends so; does a reset that is asked for */
+{
+    bool is_busy = t->wants_reset || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED);
+    if (!is_busy) __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+    if (is_busy || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)) thread_leave_busily(t);
+}
 
 /* reset.c */
 /* Outside of a call; `seen`: how many there had been when it was asked for. */

@@ -50,11 +50,11 @@ static bool may_hit(block *b)
 
 /* --- regions ------------------------------------------------------------------------------------------------------ */
 
-region *region_of(core_state *core, uint64_t addr, bool create)
+region *region_make(core_state *core, uint64_t addr)
 {
+    region *r = region_at(core, addr);
+    if (r) return r;
     ft_cell **slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
-    region *r = (region *)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (r || !create) return r;
     spin_lock(core, &core->lock);
     r = (region *)*slot;
     if (!r) {
@@ -112,7 +112,7 @@ static bool look_closer(const access *a, region *r, uint64_t from, uint64_t to)
 
 bool shadow_settled(const access *a, uint64_t addr, uint64_t size)
 {
-    region *r = region_of(a->core, addr, false);
+    region *r = region_at(a->core, addr);
     if (!r) return false;
     uint64_t at = addr & (REGION_SIZE - 1), end = at + size;
     while (at < end) {
@@ -188,7 +188,11 @@ static uint64_t apply_cells(access *a, region *r, uint64_t base, uint64_t from, 
     while (from < to && a->races + FT_GRANULE * RACES_PER_CELL <= RACES_PENDING) {
         uint64_t stop = (from | (FT_GRANULE - 1)) + 1;
         if (stop > to) stop = to;
-        apply_granule(a, &r->cells[from / FT_GRANULE], base + from, (uint32_t)(stop - from));
+        ft_cell *cell = &r->cells[from / FT_GRANULE], c = cell_load(cell);
+        if (stop - from == FT_GRANULE && cell_apply_simply(a, &c))
+            cell_store(cell, c);
+        else
+            apply_granule(a, cell, base + from, (uint32_t)(stop - from));
         from = stop;
     }
     return from;
@@ -368,6 +372,18 @@ static void apply_chunk(access *a, region *r, uint64_t base, uint64_t from, uint
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
+bool shadow_apply_in_page(access *a, uint64_t addr, uint64_t size)
+{
+    const uint64_t from = addr & (REGION_SIZE - 1);
+    region *r = region_at(a->core, addr);
+    if (!r || (addr & (PAGE_SIZE - 1)) + size > PAGE_SIZE) return false;
+    block *page = &r->pages[from >> PAGE_BITS];
+    if (!lock_page(a, r, page)) return false;
+    bool done = is_fine(page) && apply_cells(a, r, addr - from, from, from + size) == from + size;
+    block_unlock(page);
+    return done;
+}
+
 void shadow_apply(access *a, uint64_t addr, uint64_t size)
 {
     while (size) {
@@ -375,7 +391,7 @@ void shadow_apply(access *a, uint64_t addr, uint64_t size)
         uint64_t end = size < REGION_SIZE - from ? from + size : REGION_SIZE;
         addr += end - from;
         size -= end - from;
-        region *r = region_of(a->core, base, a->op != OP_CLEAR);
+        region *r = a->op == OP_CLEAR ? region_at(a->core, base) : region_make(a->core, base);
         while (r && from < end) {
             uint64_t stop = (from | (CHUNK_SIZE - 1)) + 1;
             if (stop > end) stop = end;
@@ -391,7 +407,7 @@ static uint64_t apply_page_elements(access *a, const ft_strided *e, uint64_t i)
 {
     uint64_t addr = e->addr + i * (uint64_t)e->stride, from = addr & (REGION_SIZE - 1), base = addr - from;
     const uint64_t page_end = (from | (PAGE_SIZE - 1)) + 1;
-    region *r = region_of(a->core, addr, false);
+    region *r = region_at(a->core, addr);
     if (!r || e->size > page_end - from) return i;
     block *page = &r->pages[from >> PAGE_BITS];
     make_room(a);

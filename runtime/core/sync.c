@@ -19,7 +19,7 @@ static object_bucket *bucket_of(core_state *core, uint64_t addr)
 /* Remembers that the page of addr has objects. */
 static void mark(core_state *core, uint64_t addr)
 {
-    region *r = region_of(core, addr, true);
+    region *r = region_make(core, addr);
     if (!r) return;
     uint64_t at = addr & (REGION_SIZE - 1);
     __atomic_store_n(&r->pages[at >> PAGE_BITS].objects, 1, __ATOMIC_RELEASE);
@@ -317,7 +317,7 @@ void sync_forget_range(core_state *core, uint64_t addr, uint64_t size)
 {
     uint64_t end_of_range = addr + size;
     while (addr < end_of_range) {
-        region *r = region_of(core, addr, false);
+        region *r = region_at(core, addr);
         uint64_t stop = r ? (addr | (CHUNK_SIZE - 1)) + 1 : (addr | (REGION_SIZE - 1)) + 1;
         if (stop > end_of_range) stop = end_of_range;
         if (r) forget_chunk(core, r, addr, stop);

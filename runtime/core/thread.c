@@ -74,8 +74,10 @@ bool thread_enter(thread_state *t)
     }
 }
 
-void thread_leave(thread_state *t)
+/* A handler may come at any time: what it defers after the last look is done by entering once more. */
+void thread_leave_busily(thread_state *t)
 {
+    if (__atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL && !thread_enter(t)) return;
     do {
         check_deferred(t);
         reset_kind wanted = t->wants_reset;

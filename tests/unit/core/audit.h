@@ -89,7 +89,7 @@ static inline const char *audit_core(ft_core *core, uint64_t base, uint64_t size
     for (unsigned i = 0; i < POOLS; i++)
         a.owners[i] = calloc(a.core->pools[i].fresh + 1, sizeof **a.owners);
     for (uint64_t addr = base & ~(uint64_t)(CHUNK_SIZE - 1); addr < base + size; addr += CHUNK_SIZE) {
-        region *r = region_of(a.core, addr, false);
+        region *r = region_at(a.core, addr);
         if (!r) continue;
         uint32_t number = (uint32_t)((addr & (REGION_SIZE - 1)) >> CHUNK_BITS);
         const block *chunk = &r->chunks[number];
