@@ -11,7 +11,7 @@ for compiler in gcc clang; do
         "$RACE_SOURCE"/runtime/core/*.c "$RACE_SOURCE/tests/thread/core_stress.c" -o stress 2>"$work/build" || continue
     built=yes
     for seed in 1 2 3; do
-        expect 0 env TSAN_OPTIONS=halt_on_error=1:exitcode=66 ./stress 400 "$seed" # expect: nothing on stderr
+        expect 0 env TSAN_OPTIONS=halt_on_error=1:exitcode=66 ./stress 200 "$seed" # expect: nothing on stderr
     done
 done
 [ -n "$built" ] || skip "no compiler with ThreadSanitizer: $(head -1 "$work/build")"
