@@ -113,7 +113,7 @@ static ft_strided normalised(ft_strided e)
     return (ft_strided){.addr = e.addr, .size = size < end - e.addr ? size : end - e.addr, .count = 1};
 }
 
-static void apply(access *a, ft_strided e)
+static inline void apply(access *a, ft_strided e)
 {
     a->races = 0;
     a->renew = false;
@@ -125,7 +125,8 @@ static void apply(access *a, ft_strided e)
 }
 
 /* What is not settled. Requires that the thread is inside. */
-static void check_inside(thread_state *t, ft_strided e, access_op op, ft_site site)
+__attribute__((always_inline)) static inline void check_inside(thread_state *t, ft_strided e, access_op op,
+                                                               ft_site site)
 {
     core_state *core = core_of_thread(&t->pub);
     access a; /* not zeroed: it is large */

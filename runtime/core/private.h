@@ -208,7 +208,7 @@ typedef struct stack_entry {
     uint64_t frames[];
 } stack_entry;
 
-enum { STACK_PAGE = 1 << 12, STACK_PAGES = 1 << 12 }; /* together 2^24 stacks */
+enum { STACK_PAGE = 1 << 12, STACK_PAGES = 1 << 8 }; /* together 2^20 stacks: later ones are not kept */
 
 typedef struct {
     uint32_t lock;
@@ -408,8 +408,14 @@ void access_tell_races(access *a);
 void check_deferred(thread_state *t);
 
 /* thread.c */
-bool thread_enter(thread_state *t); /* every call begins so; false: it has interrupted another one */
-void thread_tick(thread_state *t);  /* a release: later accesses have another epoch */
+bool thread_enter_later(thread_state *t);
+static inline bool thread_enter(thread_state *t) /* every call begins so; false: it has interrupted another one */
+{
+    uint32_t now = INSIDE_NOT;
+    return __atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_CALL, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+           thread_enter_later(t);
+}
+void thread_tick(thread_state *t);                                  /* a release: later accesses have another epoch */
 void thread_give_slot(core_state *core, thread_state *t);           /* requires core->lock */
 uint32_t thread_owner(core_state *core, uint32_t epoch);            /* number of the thread that had this epoch */
 void thread_end(core_state *core, thread_state *t);                 /* requires core->lock */

@@ -63,7 +63,7 @@ void ft_statistics(ft_core *core, ft_stats *out)
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-bool thread_enter(thread_state *t)
+bool thread_enter_later(thread_state *t)
 {
     for (;;) {
         uint32_t now = INSIDE_NOT;

@@ -2,6 +2,7 @@
  * other, whatever the schedule. Worth running under ThreadSanitizer too. */
 #include "tests/unit/core/host.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -251,9 +252,66 @@ static void test_two_who_meet_at_a_compact_block_see_each_other(void)
         TEST_ASSERT_EQUAL_UINT(1, met_in_block[i]);
 }
 
-/* Processes are forked while other threads are inside the core; the child must find nothing locked. */
 static bool stop;
 
+/* Signals arrive in the middle of calls, and their handlers check what the thread itself accesses too. */
+static __thread ft_thread *current;
+static __thread uint64_t own;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (!current) return;
+    static __thread unsigned turn;
+    turn++;
+    (turn & 1 ? ft_write : ft_read)(current, own + turn % 64, 1 + turn % 9, 70);
+    ft_write_strided(current, (ft_strided){own, 1, 8, 16}, 71);
+}
+
+static void *interrupted_body(void *argument)
+{
+    unsigned me = (unsigned)(intptr_t)argument;
+    own = base + me * 4096;
+    current = threads[me];
+    for (unsigned i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
+        ft_write(current, own + i % 100, 1 + i % 8, 72);
+        if (i % 16 == 0) ft_clear(current, own, 4096);
+        if (i % 64) continue;
+        pthread_mutex_lock(&mutex);
+        ft_acquire(current, (uintptr_t)&mutex);
+        ft_write(current, base + THREADS * 4096, 8, 73);
+        ft_release(current, (uintptr_t)&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    current = NULL;
+    return NULL;
+}
+
+static void test_signal_handlers_may_check_at_any_time(void)
+{
+    ft_thread *first = ft_first_thread(core);
+    pthread_t real[THREADS];
+    stop = false;
+    signal(SIGPROF, on_signal);
+    for (intptr_t i = 0; i < THREADS; i++) {
+        threads[i] = ft_fork(first, 0);
+        pthread_create(&real[i], NULL, interrupted_body, (void *)i);
+    }
+    ft_stats s = {0};
+    for (int i = 0; i < 100000 && s.deferred < 20; i++) {
+        pthread_kill(real[i % THREADS], SIGPROF);
+        if (i % 16 == 0) usleep(100);
+        ft_statistics(core, &s);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(real[i], NULL);
+    signal(SIGPROF, SIG_DFL);
+    TEST_ASSERT_TRUE_MESSAGE(s.deferred >= 20, "no signal came in the middle of a call");
+    TEST_ASSERT_EQUAL_UINT(0, count_raced(0, sizeof raced));
+}
+
+/* Processes are forked while other threads are inside the core; the child must find nothing locked. */
 static void *busy_body(void *argument)
 {
     ft_thread *t = argument;
@@ -326,6 +384,7 @@ int main(void)
     RUN_TEST(test_splitting_a_cell_loses_no_reader);
     RUN_TEST(test_two_who_meet_at_a_shared_cell_see_each_other);
     RUN_TEST(test_two_who_meet_at_a_compact_block_see_each_other);
+    RUN_TEST(test_signal_handlers_may_check_at_any_time);
     RUN_TEST(test_a_forked_process_finds_nothing_locked);
     return UNITY_END();
 }
