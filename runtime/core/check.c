@@ -12,7 +12,7 @@
  *  - A read forgets the readers that are ordered before it (readers.c), so a cell goes back to one epoch by itself. */
 #include "runtime/core/private.h"
 
-bool cell_settled(const access *a, const ft_cell *c)
+bool cell_settled(const access_state *a, const ft_cell *c)
 {
     if (a->op == OP_CLEAR) return cell_is_empty(*c);
     if (c->write == a->epoch) return true;
@@ -20,7 +20,7 @@ bool cell_settled(const access *a, const ft_cell *c)
     return c->read == a->epoch || (c->read_site & WHERE_READERS && readers_have(a->core, c->read_site, a->epoch));
 }
 
-static void renew_site(const access *a, ft_cell *c)
+static void renew_site(const access_state *a, ft_cell *c)
 {
     if (a->op == OP_WRITE)
         c->write_site = a->where;
@@ -28,7 +28,7 @@ static void renew_site(const access *a, ft_cell *c)
         c->read_site = a->where;
 }
 
-void cell_apply(access *a, ft_cell *c, uint64_t addr, uint32_t size)
+void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size)
 {
     if (cell_settled(a, c)) {
         if (a->renew) renew_site(a, c);
@@ -61,7 +61,7 @@ void cell_apply(access *a, ft_cell *c, uint64_t addr, uint32_t size)
 
 /* --- races -------------------------------------------------------------------------------------------------------- */
 
-void access_note_race(access *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write)
+void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write)
 {
     for (unsigned i = 0; i < a->races; i++) {
         found_race *r = &a->race[i];
@@ -78,7 +78,7 @@ static ft_side side(core_state *core, uint32_t thread, ft_site where, bool is_wr
     return (ft_side){thread, where_site(core, where), where_stack(where), is_write};
 }
 
-void access_tell_races(access *a)
+void access_tell_races(access_state *a)
 {
     for (unsigned i = 0; i < a->races; i++) {
         const found_race *r = &a->race[i];
@@ -113,7 +113,7 @@ static ft_strided normalised(ft_strided e)
     return (ft_strided){.addr = e.addr, .size = size < end - e.addr ? size : end - e.addr, .count = 1};
 }
 
-static inline void apply(access *a, ft_strided e)
+static inline void apply(access_state *a, ft_strided e)
 {
     a->races = 0;
     a->renew = false;
@@ -129,7 +129,7 @@ __attribute__((always_inline)) static inline void check_inside(thread_state *t, 
                                                                ft_site site)
 {
     core_state *core = core_of_thread(&t->pub);
-    access a; /* not zeroed: it is large */
+    access_state a; /* not zeroed: it is large */
     a.core = core;
     a.t = t;
     a.op = op;
@@ -240,7 +240,7 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
         check_any(thread, e, op, site);
         return;
     }
-    access a; /* only what settling looks at */
+    access_state a; /* only what settling looks at */
     a.core = core;
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);

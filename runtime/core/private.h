@@ -298,7 +298,7 @@ typedef struct { /* the access being checked */
     bool renew;          /* what the cell knows of this epoch gets this access's site: makes neighbours equal */
     unsigned races;
     found_race race[RACES_PENDING];
-} access;
+} access_state;
 
 /* A cell without its lock held is read in two halves and is right only if its lock's number has not changed. */
 typedef uint64_t __attribute__((may_alias)) cell_half;
@@ -336,7 +336,7 @@ static inline bool is_ordered(const thread_state *t, uint32_t epoch)
 
 /* The rule where it is simple, which is nearly always: one reader at most, and nothing that is not ordered. False: it
  * is not, and nothing was done (check.c has all of it). */
-static inline bool cell_apply_simply(const access *a, ft_cell *c)
+static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
 {
     if (c->read_site & WHERE_READERS || c->write == CELL_SPLIT) return false;
     if (a->op == OP_CLEAR) {
@@ -379,10 +379,10 @@ static inline void *pool_at(const pool *p, uint32_t number)
 /* readers.c */
 uint32_t readers_block_size(unsigned class);
 bool readers_have(const core_state *core, ft_site readers, uint32_t epoch);
-void readers_add(access *a, ft_cell *c); /* a read that is not ordered after all readers of c */
+void readers_add(access_state *a, ft_cell *c); /* a read that is not ordered after all readers of c */
 void readers_hold(core_state *core, ft_site readers, uint32_t times);
 void readers_drop(thread_state *t, ft_site readers, uint32_t times);
-void readers_find_races(access *a, ft_site readers, uint64_t addr, uint32_t size);
+void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size);
 void readers_forget_memos(thread_state *t);
 
 /* shadow.c */
@@ -393,18 +393,18 @@ static inline region *region_at(const core_state *core, uint64_t addr) /* that a
 }
 region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */
 /* Does the access to [addr, addr + size), part of one region, change nothing? Without locks; false when in doubt. */
-bool shadow_settled(const access *a, uint64_t addr, uint64_t size);
+bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
 /* The same when it lies in one page that is fine already; false: it does not, and nothing was done. */
-bool shadow_apply_in_page(access *a, uint64_t addr, uint64_t size);
-void shadow_apply(access *a, uint64_t addr, uint64_t size);
-void shadow_apply_strided(access *a, ft_strided elements); /* ascending, not overlapping */
-void shadow_forget(core_state *core);                      /* all of it becomes empty; nobody may be inside */
+bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
+void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
+void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */
+void shadow_forget(core_state *core);                            /* all of it becomes empty; nobody may be inside */
 
 /* check.c */
-bool cell_settled(const access *a, const ft_cell *c);
-void cell_apply(access *a, ft_cell *c, uint64_t addr, uint32_t size); /* under its lock; c is a copy */
-void access_note_race(access *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write);
-void access_tell_races(access *a);
+bool cell_settled(const access_state *a, const ft_cell *c);
+void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size); /* under its lock; c is a copy */
+void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write);
+void access_tell_races(access_state *a);
 void check_deferred(thread_state *t);
 
 /* thread.c */

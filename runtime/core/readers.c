@@ -66,7 +66,7 @@ void readers_drop(thread_state *t, ft_site readers, uint32_t times)
         pool_give(t, POOL_READERS + class_of(readers), number_of(readers));
 }
 
-void readers_find_races(access *a, ft_site readers, uint64_t addr, uint32_t size)
+void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size)
 {
     const read_vector *v = vector_at(a->core, readers);
     uint32_t n = __atomic_load_n(&v->count, __ATOMIC_RELAXED), found = 0;
@@ -80,7 +80,7 @@ void readers_find_races(access *a, ft_site readers, uint64_t addr, uint32_t size
 
 /* --- memos -------------------------------------------------------------------------------------------------------- */
 
-static readers_memo *memo_at(access *a, const ft_cell *c)
+static readers_memo *memo_at(access_state *a, const ft_cell *c)
 {
     uint64_t key = ((uint64_t)c->read_site << 32 | c->read) ^ (uint64_t)a->where << 16;
     return &a->t->memos[hash_address(key) >> 40 & (MEMOS - 1)];
@@ -103,7 +103,7 @@ void readers_forget_memos(thread_state *t)
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
-static void replace(access *a, ft_cell *c, ft_site readers)
+static void replace(access_state *a, ft_cell *c, ft_site readers)
 {
     readers_drop(a->t, c->read_site, 1);
     c->read = a->epoch;
@@ -116,7 +116,7 @@ static uint64_t reader_of(const ft_cell *c, const read_vector *v, uint32_t i)
     return v ? __atomic_load_n(&v->entry[i], __ATOMIC_RELAXED) : (uint64_t)c->read_site << 32 | c->read;
 }
 
-void readers_add(access *a, ft_cell *c)
+void readers_add(access_state *a, ft_cell *c)
 {
     readers_memo *memo = memo_at(a, c);
     if (memo->result && memo->read == c->read && memo->read_site == c->read_site && memo->epoch == a->epoch &&

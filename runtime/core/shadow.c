@@ -89,7 +89,7 @@ void shadow_forget(core_state *core)
 /* --- looking without locks ---------------------------------------------------------------------------------------- */
 
 /* What the granule's cell itself does not say: a compact block, byte cells, a read vector. */
-static bool look_closer(const access *a, region *r, uint64_t from, uint64_t to)
+static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_t to)
 {
     block *chunk = &r->chunks[from >> CHUNK_BITS], *page = &r->pages[from >> PAGE_BITS];
     block *b = is_fine(chunk) ? page : chunk;
@@ -110,7 +110,7 @@ static bool look_closer(const access *a, region *r, uint64_t from, uint64_t to)
     return __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) == seq && (!compact || may_hit(b));
 }
 
-bool shadow_settled(const access *a, uint64_t addr, uint64_t size)
+bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size)
 {
     region *r = region_at(a->core, addr);
     if (!r) return false;
@@ -129,7 +129,7 @@ bool shadow_settled(const access *a, uint64_t addr, uint64_t size)
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-static split_block *split_cell(access *a, ft_cell *cell, ft_cell c)
+static split_block *split_cell(access_state *a, ft_cell *cell, ft_cell c)
 {
     uint32_t number;
     if (!pool_take(a->t, POOL_SPLIT, &number)) return NULL;
@@ -142,7 +142,7 @@ static split_block *split_cell(access *a, ft_cell *cell, ft_cell c)
     return split;
 }
 
-static void merge_if_equal(access *a, ft_cell *cell, const split_block *split, uint32_t number)
+static void merge_if_equal(access_state *a, ft_cell *cell, const split_block *split, uint32_t number)
 {
     ft_cell first = cell_load(&split->byte[0]);
     for (int i = 1; i < FT_GRANULE; i++)
@@ -154,7 +154,7 @@ static void merge_if_equal(access *a, ft_cell *cell, const split_block *split, u
 }
 
 /* `size` bytes of one granule. Requires the lock of its page. */
-static void apply_granule(access *a, ft_cell *cell, uint64_t addr, uint32_t size)
+static void apply_granule(access_state *a, ft_cell *cell, uint64_t addr, uint32_t size)
 {
     ft_cell c = cell_load(cell);
     bool renew = a->renew;
@@ -183,7 +183,7 @@ static void apply_granule(access *a, ft_cell *cell, uint64_t addr, uint32_t size
 
 /* Bytes [from, to) of the region that begins at `base`, inside one fine page. Requires its lock. Returns how far it
  * came: not to the end when too many races wait to be told. */
-static uint64_t apply_cells(access *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+static uint64_t apply_cells(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
 {
     while (from < to && a->races + FT_GRANULE * RACES_PER_CELL <= RACES_PENDING) {
         uint64_t stop = (from | (FT_GRANULE - 1)) + 1;
@@ -207,7 +207,7 @@ static void fill_cells(ft_cell *cells, ft_cell value)
 }
 
 /* False: the limit of memory. Requires the page's lock. */
-static bool refine_page(access *a, region *r, block *page)
+static bool refine_page(access_state *a, region *r, block *page)
 {
     if (!page->committed && !shadow_charge(a->t, PAGE_CELLS * sizeof(ft_cell))) return false;
     page->committed = 1;
@@ -220,7 +220,7 @@ static bool refine_page(access *a, region *r, block *page)
 }
 
 /* Requires the page's lock. */
-static void compact_page_if_equal(access *a, region *r, block *page)
+static void compact_page_if_equal(access_state *a, region *r, block *page)
 {
     ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], first = cell_load(cells);
     if (first.write == CELL_SPLIT) return;
@@ -233,7 +233,7 @@ static void compact_page_if_equal(access *a, region *r, block *page)
 }
 
 /* An access to `size` bytes of a compact block, if it can be done on its one cell. Requires the block's lock. */
-static bool apply_compact(access *a, block *b, uint64_t addr, uint64_t size, bool whole)
+static bool apply_compact(access_state *a, block *b, uint64_t addr, uint64_t size, bool whole)
 {
     ft_cell c = b->cell;
     if (!whole && (!cell_settled(a, &c) || (a->op != OP_CLEAR && !may_hit(b)))) return false;
@@ -244,13 +244,13 @@ static bool apply_compact(access *a, block *b, uint64_t addr, uint64_t size, boo
     return true;
 }
 
-static void make_room(access *a)
+static void make_room(access_state *a)
 {
     if (a->races + FT_GRANULE * RACES_PER_CELL > RACES_PENDING) access_tell_races(a);
 }
 
 /* Locks the page when its chunk is fine. */
-static bool lock_page(access *a, region *r, block *page)
+static bool lock_page(access_state *a, region *r, block *page)
 {
     block_lock(a->core, page);
     if (is_fine(&r->chunks[(page - r->pages) / CHUNK_PAGES])) return true;
@@ -259,7 +259,7 @@ static bool lock_page(access *a, region *r, block *page)
 }
 
 /* Bytes [from, to) of one page. False: its chunk has become compact. */
-static bool apply_page(access *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+static bool apply_page(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
 {
     block *page = &r->pages[from >> PAGE_BITS];
     const bool whole = to - from == PAGE_SIZE;
@@ -283,7 +283,7 @@ static bool apply_page(access *a, region *r, uint64_t base, uint64_t from, uint6
 /* --- chunks ------------------------------------------------------------------------------------------------------- */
 
 /* Memory of the cells of a compact chunk. Requires its lock. */
-static void discard_cells(access *a, region *r, const block *chunk)
+static void discard_cells(access_state *a, region *r, const block *chunk)
 {
     block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
     uint64_t committed = 0;
@@ -298,7 +298,7 @@ static void discard_cells(access *a, region *r, const block *chunk)
 }
 
 /* Requires the chunk's lock. */
-static void refine_chunk(access *a, region *r, block *chunk)
+static void refine_chunk(access_state *a, region *r, block *chunk)
 {
     block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
     ft_cell c = chunk->cell;
@@ -312,7 +312,7 @@ static void refine_chunk(access *a, region *r, block *chunk)
     count_own(&a->t->stats.refined);
 }
 
-static void compact_chunk_if_equal(access *a, region *r, block *chunk)
+static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
 {
     block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
     block_lock(a->core, chunk);
@@ -337,7 +337,7 @@ static void compact_chunk_if_equal(access *a, region *r, block *chunk)
 }
 
 /* Bytes [from, to) of one compact chunk. False: it is fine now. */
-static bool apply_compact_chunk(access *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+static bool apply_compact_chunk(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
 {
     block *chunk = &r->chunks[from >> CHUNK_BITS];
     const bool whole = to - from == CHUNK_SIZE;
@@ -354,7 +354,7 @@ static bool apply_compact_chunk(access *a, region *r, uint64_t base, uint64_t fr
 }
 
 /* Bytes [from, to) of one chunk. */
-static void apply_chunk(access *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+static void apply_chunk(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
 {
     block *chunk = &r->chunks[from >> CHUNK_BITS];
     const bool whole = to - from == CHUNK_SIZE;
@@ -372,7 +372,7 @@ static void apply_chunk(access *a, region *r, uint64_t base, uint64_t from, uint
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-bool shadow_apply_in_page(access *a, uint64_t addr, uint64_t size)
+bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size)
 {
     const uint64_t from = addr & (REGION_SIZE - 1);
     region *r = region_at(a->core, addr);
@@ -384,7 +384,7 @@ bool shadow_apply_in_page(access *a, uint64_t addr, uint64_t size)
     return done;
 }
 
-void shadow_apply(access *a, uint64_t addr, uint64_t size)
+void shadow_apply(access_state *a, uint64_t addr, uint64_t size)
 {
     while (size) {
         uint64_t from = addr & (REGION_SIZE - 1), base = addr - from;
@@ -403,7 +403,7 @@ void shadow_apply(access *a, uint64_t addr, uint64_t size)
 
 /* The elements from number `i` on that lie in one fine page, under one lock. Returns the number of the first that is
  * not done; `i` itself: it must be done alone. */
-static uint64_t apply_page_elements(access *a, const ft_strided *e, uint64_t i)
+static uint64_t apply_page_elements(access_state *a, const ft_strided *e, uint64_t i)
 {
     uint64_t addr = e->addr + i * (uint64_t)e->stride, from = addr & (REGION_SIZE - 1), base = addr - from;
     const uint64_t page_end = (from | (PAGE_SIZE - 1)) + 1;
@@ -423,7 +423,7 @@ static uint64_t apply_page_elements(access *a, const ft_strided *e, uint64_t i)
     return i;
 }
 
-void shadow_apply_strided(access *a, ft_strided e)
+void shadow_apply_strided(access_state *a, ft_strided e)
 {
     for (uint64_t i = 0; i < e.count;) {
         uint64_t next = apply_page_elements(a, &e, i);

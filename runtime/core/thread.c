@@ -107,7 +107,7 @@ static bool take_slot(core_state *core, thread_state *t)
         !memory_grow(core, (void **)&s->owners, &s->owner_cap, s->owner_count + 1, sizeof *s->owners))
         return false;
     uint32_t clock = s->last + 1;
-    if (s->owner_count && s->owners[s->owner_count - 1].number != t->pub.number) core->stats.slots_reused++;
+    if (s->owner_count && s->owners[s->owner_count - 1].number != t->pub.number) count(&core->stats.slots_reused);
     s->in_use = true;
     s->owners[s->owner_count++] = (slot_owner){clock, t->pub.number};
     if (slot >= core->slot_high) __atomic_store_n(&core->slot_high, slot + 1, __ATOMIC_RELEASE);
@@ -162,7 +162,7 @@ void thread_tick(thread_state *t)
     spin_lock(core, &core->lock);
     leave_slot(core, t);
     if (take_slot(core, t))
-        core->stats.slots_changed += has_slot;
+        __atomic_add_fetch(&core->stats.slots_changed, has_slot, __ATOMIC_RELAXED);
     else if (core->running <= core->limits.slots)
         t->wants_reset = has_slot ? RESET_CLOCKS : RESET_SLOTS;
     else
@@ -202,7 +202,7 @@ static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site
     t->slot = NO_SLOT;
     core->infos[t->pub.number] = (ft_thread_info){.number = t->pub.number, .creator = creator, .site = site};
     core->running++;
-    core->stats.threads++;
+    count(&core->stats.threads);
     return t;
 }
 
@@ -240,7 +240,7 @@ static bool try_fork(core_state *core, thread_state *p, ft_site site, bool is_la
     }
     if (!done) { /* as if it had never been */
         core->thread_count--;
-        core->stats.threads--;
+        __atomic_sub_fetch(&core->stats.threads, 1, __ATOMIC_RELAXED);
         core->running--;
         free_thread(core, t);
         t = NULL;
