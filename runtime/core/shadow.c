@@ -219,6 +219,26 @@ static bool refine_page(access_state *a, region *r, block *page)
     return true;
 }
 
+/* A write to all of a fine page, or its clearing, when there is no race in it: then all of it has one history now, and
+ * the cells need not be written one by one. False: nothing was done. Requires the page's lock. */
+static bool overwrite_page(access_state *a, region *r, block *page)
+{
+    ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], last = {0};
+    if (a->op == OP_READ) return false;
+    for (uint32_t i = 0; i < PAGE_CELLS; i++) {
+        ft_cell c = cell_load(&cells[i]);
+        if (cell_equal(c, last)) continue;
+        last = c;
+        bool is_own = c.write == a->epoch && !(c.read_site & WHERE_READERS);
+        if (!is_own && !cell_apply_simply(a, &c)) return false;
+    }
+    fill_cells(cells, (ft_cell){0});
+    ft_cell now = {.write = a->epoch, .write_site = a->where};
+    set_form(page, FORM_COMPACT, a->op == OP_WRITE ? now : (ft_cell){0});
+    count_own(&a->t->stats.compacted);
+    return true;
+}
+
 /* Requires the page's lock. */
 static void compact_page_if_equal(access_state *a, region *r, block *page)
 {
@@ -268,6 +288,7 @@ static bool apply_page(access_state *a, region *r, uint64_t base, uint64_t from,
         if (!lock_page(a, r, page)) return false;
         bool done =
             !is_fine(page) && (apply_compact(a, page, base + from, to - from, whole) || !refine_page(a, r, page));
+        if (!done && whole) done = overwrite_page(a, r, page);
         if (!done) {
             a->renew = whole;
             from = apply_cells(a, r, base, from, to);
