@@ -394,7 +394,7 @@ static inline region *region_at(const core_state *core, uint64_t addr) /* that a
 region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */
 /* Does the access to [addr, addr + size), part of one region, change nothing? Without locks; false when in doubt. */
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
-/* The same when it lies in one page that is fine already; false: it does not, and nothing was done. */
+/* The same for a part of one page that is fine already; false: it is not, and perhaps not all was done. */
 bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */

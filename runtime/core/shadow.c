@@ -397,7 +397,7 @@ bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size)
 {
     const uint64_t from = addr & (REGION_SIZE - 1);
     region *r = region_at(a->core, addr);
-    if (!r || (addr & (PAGE_SIZE - 1)) + size > PAGE_SIZE) return false;
+    if (!r || size == PAGE_SIZE || (addr & (PAGE_SIZE - 1)) + size > PAGE_SIZE) return false;
     block *page = &r->pages[from >> PAGE_BITS];
     if (!lock_page(a, r, page)) return false;
     bool done = is_fine(page) && apply_cells(a, r, addr - from, from, from + size) == from + size;

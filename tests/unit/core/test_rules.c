@@ -1,4 +1,5 @@
 /* What the core promises beyond FastTrack's rules: who is named, what is counted, what happens at the limits. */
+#include "tests/unit/core/audit.h"
 #include "tests/unit/core/host.h"
 
 #include <string.h>
@@ -326,6 +327,32 @@ static void test_an_array_that_many_threads_read_shares_its_read_vectors(void)
     TEST_ASSERT_EQUAL_UINT(READERS, host.race_count);
 }
 
+static void test_blocks_that_several_have_read_become_compact_with_their_vector(void)
+{
+    enum { PAGE = 1 << 12, CHUNK = 1 << 16 };
+    const uint64_t start = 0x7f1200000000;
+    ft_thread *t[4];
+    for (int i = 0; i < 4; i++)
+        t[i] = ft_fork(first, 0);
+    for (uint64_t at = 0; at < CHUNK; at += PAGE) {
+        ft_read(t[0], start + at, PAGE / 2, 1); /* in two halves, so that the pages are fine */
+        ft_read(t[0], start + at + PAGE / 2, PAGE / 2, 1);
+        ft_read(t[1], start + at, PAGE / 2, 1);
+        ft_read(t[1], start + at + PAGE / 2, PAGE / 2, 1);
+        ft_read(t[2], start + at, PAGE, 1);
+    }
+    TEST_ASSERT_EQUAL_UINT64(16, stats().compacted);
+    ft_read(t[3], start, CHUNK, 1);
+    TEST_ASSERT_EQUAL_UINT64(17, stats().compacted);
+    TEST_ASSERT_NULL(audit_core(core, start, CHUNK));
+    ft_read(t[3], start + 100, 1, 1);
+    ft_write(first, start + 100, 1, 2);
+    TEST_ASSERT_EQUAL_UINT(4, host.race_count);
+    TEST_ASSERT_NULL(audit_core(core, start, CHUNK));
+    ft_clear(first, start, CHUNK);
+    TEST_ASSERT_NULL(audit_core(core, start, CHUNK));
+}
+
 static void test_strided_elements_are_checked_one_by_one(void)
 {
     ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
@@ -461,6 +488,7 @@ int main(void)
     RUN_TEST(test_a_thread_gets_a_slot_when_one_is_free_again);
     RUN_TEST(test_a_large_range_costs_a_few_cells);
     RUN_TEST(test_an_array_that_many_threads_read_shares_its_read_vectors);
+    RUN_TEST(test_blocks_that_several_have_read_become_compact_with_their_vector);
     RUN_TEST(test_strided_elements_are_checked_one_by_one);
     RUN_TEST(test_a_limit_of_memory_makes_a_reset_and_one_line);
     RUN_TEST(test_a_race_has_the_stacks_of_both_sides);
