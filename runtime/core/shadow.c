@@ -157,21 +157,20 @@ static void merge_if_equal(access_state *a, ft_cell *cell, const split_block *sp
 static void apply_granule(access_state *a, ft_cell *cell, uint64_t addr, uint32_t size)
 {
     ft_cell c = cell_load(cell);
-    bool renew = a->renew;
     if (c.write != CELL_SPLIT) {
-        a->renew = renew && size == FT_GRANULE;
-        if (size == FT_GRANULE || cell_settled(a, &c)) {
+        if (size < FT_GRANULE && cell_settled(a, &c)) return;
+        if (size == FT_GRANULE) {
             ft_cell old = c;
             cell_apply(a, &c, addr, size);
             if (!cell_equal(old, c)) cell_store(cell, c);
-            a->renew = renew;
             return;
         }
         if (!split_cell(a, cell, c)) return;
         c = cell_load(cell);
     }
     split_block *split = pool_at(&a->core->pools[POOL_SPLIT], c.write_site);
-    a->renew = size == FT_GRANULE;
+    const bool renew = a->renew;
+    a->renew = size == FT_GRANULE; /* equal byte cells are merged */
     for (uint32_t i = 0; i < size; i++) {
         ft_cell *byte = &split->byte[(addr + i) % FT_GRANULE], b = cell_load(byte);
         cell_apply(a, &b, addr + i, 1);
