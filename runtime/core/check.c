@@ -1,306 +1,285 @@
-/* One access: FastTrack's rules on cells (Flanagan and Freund, PLDI 2009), without locks.
+/* One access: FastTrack's rules on cells (Flanagan and Freund, PLDI 2009).
  *
- * A cell is replaced as one unit (cmpxchg16b), so write epoch, read epoch and their sites are always those of one
- * moment, and an access that lost against another one starts over. A race is reported only by the attempt that won.
+ * A cell is changed under the lock of its block, so write epoch, readers and their sites are always those of one
+ * moment, and of two racing accesses the later one finds the earlier. The same-epoch path looks without a lock: it only
+ * asks whether this thread's own access of this epoch is there, which nobody else can have put there; whoever has
+ * overwritten it meanwhile has seen it.
  *
  * Where this differs from the paper, and why it still is exact for the first race on a byte:
  *  - A write by the thread in this epoch also settles its reads: whoever races with the read races with the write.
- *  - A write forgets the read epoch. All reads were ordered before it (or their race is reported now), so whoever is
- *    ordered after the write is ordered after them.
- *  - A read vector stays with its cell (private.h), and a write does not empty it: its entries are old news by the
- *    same argument. A cell with a vector is not one unit any more, so reader and writer each announce themselves
- *    first and look for the other then (Dekker): the reader writes its entry and then looks at the write epoch, the
- *    writer swaps the cell and then looks at the entries. At least one of two racing accesses sees the other. */
+ *  - A write forgets the readers. All were ordered before it (or their race is reported now), so whoever is ordered
+ *    after the write is ordered after them.
+ *  - A read forgets the readers that are ordered before it (readers.c), so a cell goes back to one epoch by itself. */
 #include "runtime/core/private.h"
 
-typedef unsigned __int128 cell_bits;
-
-typedef struct { /* the access being checked */
-    thread_state *t;
-    ft_site site;
-    bool is_write;
-} access_info;
-
-ft_cell cell_load(const ft_cell *cell)
+bool cell_settled(const access_state *a, const ft_cell *c)
 {
-    const uint64_t *half = (const uint64_t *)(const void *)cell;
-    union {
-        uint64_t half[2];
-        ft_cell cell;
-    } now, again;
-    /* The halves are loaded apart; loading the epochs twice makes a mixture of two moments unlikely, and a swap that
-     * starts from one fails. */
-    do {
-        now.half[0] = __atomic_load_n(&half[0], __ATOMIC_ACQUIRE);
-        now.half[1] = __atomic_load_n(&half[1], __ATOMIC_ACQUIRE);
-        again.half[0] = __atomic_load_n(&half[0], __ATOMIC_ACQUIRE);
-    } while (now.half[0] != again.half[0]);
-    return now.cell;
+    if (a->op == OP_CLEAR) return cell_is_empty(*c);
+    if (c->write == a->epoch) return true;
+    if (a->op == OP_WRITE) return false;
+    return c->read == a->epoch || (c->read_site & WHERE_READERS && readers_have(a->core, c->read_site, a->epoch));
 }
 
-__attribute__((target("cx16"))) bool cell_swap(ft_cell *cell, const ft_cell *old, const ft_cell *new)
+static void renew_site(const access_state *a, ft_cell *c)
 {
-    cell_bits from, to;
-    memcpy(&from, old, sizeof from);
-    memcpy(&to, new, sizeof to);
-    return __sync_bool_compare_and_swap((cell_bits *)(void *)cell, from, to);
+    if (a->op == OP_WRITE)
+        c->write_site = a->where;
+    else if (a->op == OP_READ && c->read == a->epoch && !(c->read_site & WHERE_READERS))
+        c->read_site = a->where;
 }
 
-static bool is_ordered(const thread_state *t, uint32_t epoch)
+void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size)
 {
-    return epoch_clock(epoch) <= t->clock[epoch_slot(epoch)];
-}
-
-static void report(const access_info *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site site, bool was_write)
-{
-    core_state *core = core_of_thread(&a->t->pub);
-    count(&core->stats.races);
-    ft_race race = {
-        .addr = addr,
-        .size = size,
-        .now = {a->t->pub.number, a->site, a->is_write},
-        .before = {thread_owner(core, epoch), site, was_write},
-    };
-    core->host.race(core->host.context, &race);
-}
-
-/* The entries of a vector that are not ordered before this write. */
-static void report_readers(const access_info *a, uint64_t addr, uint32_t size, uint32_t tag)
-{
-    core_state *core = core_of_thread(&a->t->pub);
-    read_vector *v = pool_at(&core->vectors, epoch_clock(tag));
-    for (uint32_t i = 0; i < VECTOR_PARTS; i++) {
-        uint32_t number = __atomic_load_n(&v->part[i], __ATOMIC_ACQUIRE);
-        if (!number) continue;
-        vector_part *part = pool_at(&core->parts, number - 1);
-        for (uint32_t k = 0; k < PART_ENTRIES; k++) {
-            uint64_t entry = __atomic_load_n(&part->entry[k], __ATOMIC_SEQ_CST);
-            uint32_t slot = i * PART_ENTRIES + k;
-            if (slot >= FT_SLOTS || !entry) continue;
-            uint32_t epoch = epoch_make(slot, (uint32_t)entry);
-            if (!is_ordered(a->t, epoch)) report(a, addr, size, epoch, (ft_site)(entry >> 32), false);
-        }
+    if (cell_settled(a, c)) {
+        if (a->renew) renew_site(a, c);
+        return;
     }
-}
-
-static bool take_vector(thread_state *t, uint32_t *number)
-{
-    if (t->spare_vector) {
-        *number = t->spare_vector - 1;
-        t->spare_vector = 0;
-        return true;
+    const bool has_vector = c->read_site & WHERE_READERS;
+    if (a->op == OP_CLEAR) {
+        readers_drop(a->t, c->read_site, 1);
+        *c = (ft_cell){0};
+        return;
     }
-    core_state *core = core_of_thread(&t->pub);
-    if (!pool_take(core, &core->vectors, number)) return false;
-    count(&core->stats.vectors);
-    return true;
-}
-
-/* A vector that no cell got: it is emptied for the next cell. */
-static void spare_vector(thread_state *t, uint32_t number)
-{
-    core_state *core = core_of_thread(&t->pub);
-    read_vector *v = pool_at(&core->vectors, number);
-    for (uint32_t i = 0; i < VECTOR_PARTS; i++)
-        if (v->part[i]) memset(pool_at(&core->parts, v->part[i] - 1), 0, sizeof(vector_part));
-    t->spare_vector = number + 1;
-}
-
-static bool vector_put(thread_state *t, uint32_t number, uint32_t epoch, ft_site site)
-{
-    core_state *core = core_of_thread(&t->pub);
-    uint64_t *entry = vector_entry(core, pool_at(&core->vectors, number), epoch_slot(epoch), true);
-    if (!entry) return false;
-    __atomic_store_n(entry, (uint64_t)site << 32 | epoch_clock(epoch), __ATOMIC_SEQ_CST);
-    return true;
-}
-
-/* A second thread reads, not ordered after the first: both go into a vector. False: no memory for one. */
-static bool share_read(const access_info *a, const ft_cell *old, uint32_t *number)
-{
-    thread_state *t = a->t;
-    if (!take_vector(t, number)) return false;
-    if (vector_put(t, *number, old->read, old->read_site) && vector_put(t, *number, t->pub.epoch, a->site)) return true;
-    spare_vector(t, *number);
-    return false;
-}
-
-/* A read of a cell with a vector. False: the cell has changed its form meanwhile; start over. */
-static bool read_shared(const access_info *a, ft_cell *cell, ft_cell old, uint64_t addr, uint32_t size)
-{
-    thread_state *t = a->t;
-    core_state *core = core_of_thread(&t->pub);
-    uint64_t *entry = vector_entry(core, pool_at(&core->vectors, epoch_clock(old.read)), t->slot, true);
-    if (entry && (uint32_t)__atomic_load_n(entry, __ATOMIC_RELAXED) == epoch_clock(t->pub.epoch)) return true;
-    if (entry) __atomic_store_n(entry, (uint64_t)a->site << 32 | epoch_clock(t->pub.epoch), __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    ft_cell now = cell_load(cell);
-    if (is_tag(now.write) || now.read != old.read) {
-        /* Split: the bytes have copies of the vector. They were made before this entry was written, or have it too;
-         * in both cases it says the truth there. */
-        return false;
-    }
-    if (!is_ordered(t, now.write)) report(a, addr, size, now.write, now.write_site, true);
-    return true;
-}
-
-/* An access to a cell that is not split. False: it is split; do the bytes one by one. */
-static bool access_cell(const access_info *a, ft_cell *cell, uint64_t addr, uint32_t size)
-{
-    thread_state *t = a->t;
-    core_state *core = core_of_thread(&t->pub);
-    const uint32_t epoch = t->pub.epoch;
-    for (;;) {
-        ft_cell old = cell_load(cell);
-        if (old.write == epoch || (!a->is_write && old.read == epoch)) return true;
-        if (is_tag(old.write)) {
-            if (epoch_clock(old.write) != TAG_BUSY) return false;
-            spin_wait(core);
-            continue;
-        }
-        ft_cell new = old;
-        if (a->is_write) {
-            new.write = epoch;
-            new.write_site = a->site;
-            if (!is_tag(old.read)) new.read = 0, new.read_site = 0;
-            if (!cell_swap(cell, &old, &new)) continue;
-            if (is_tag(old.read))
-                report_readers(a, addr, size, old.read);
-            else if (!is_ordered(t, old.read))
-                report(a, addr, size, old.read, old.read_site, false);
-        } else if (is_tag(old.read)) {
-            if (!read_shared(a, cell, old, addr, size)) continue;
-            return true;
+    if (!is_ordered(a->t, c->write)) access_note_race(a, addr, size, c->write, c->write_site, true);
+    if (a->op == OP_READ) {
+        if (has_vector || !is_ordered(a->t, c->read)) {
+            readers_add(a, c);
         } else {
-            uint32_t number;
-            new.read = epoch;
-            new.read_site = a->site;
-            bool shared = !is_ordered(t, old.read) && share_read(a, &old, &number);
-            if (shared) new.read = epoch_make(FT_TAG, number);
-            if (!cell_swap(cell, &old, &new)) {
-                if (shared) spare_vector(t, number);
-                continue;
-            }
+            c->read = a->epoch;
+            c->read_site = a->where;
         }
-        if (!is_ordered(t, old.write)) report(a, addr, size, old.write, old.write_site, true);
-        return true;
+        return;
     }
+    if (has_vector) {
+        readers_find_races(a, c->read_site, addr, size);
+        readers_drop(a->t, c->read_site, 1);
+    } else if (!is_ordered(a->t, c->read)) {
+        access_note_race(a, addr, size, c->read, c->read_site, false);
+    }
+    *c = (ft_cell){.write = a->epoch, .write_site = a->where};
 }
 
-/* --- splitting ---------------------------------------------------------------------------------------------------- */
+/* --- races -------------------------------------------------------------------------------------------------------- */
 
-/* A copy of a vector that nobody else knows yet. */
-static bool copy_vector(thread_state *t, uint32_t tag, uint32_t *number)
+void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write)
 {
-    core_state *core = core_of_thread(&t->pub);
-    if (!take_vector(t, number)) return false;
-    read_vector *from = pool_at(&core->vectors, epoch_clock(tag));
-    read_vector *to = pool_at(&core->vectors, *number);
-    for (uint32_t slot = 0; slot < FT_SLOTS; slot++) {
-        uint64_t *entry = vector_entry(core, from, slot, false);
-        uint64_t value = entry ? __atomic_load_n(entry, __ATOMIC_SEQ_CST) : 0;
-        if (!value) continue;
-        uint64_t *copy = vector_entry(core, to, slot, true);
-        if (copy) __atomic_store_n(copy, value, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < a->races; i++) {
+        found_race *r = &a->race[i];
+        if (r->epoch != epoch || r->where != where || r->is_write != is_write || r->addr + r->size != addr) continue;
+        if (r->size > INT32_MAX - size) continue;
+        r->size += size;
+        return;
     }
-    return true;
+    a->race[a->races++] = (found_race){addr, size, epoch, where, is_write};
 }
 
-/* The bytes of a cell with a vector get a vector each. Nobody may add to the old one meanwhile, so the cell is marked
- * busy. A reader that put its entry in before it could see the mark is copied; one that sees the mark starts over. */
-static void split_vector(thread_state *t, ft_cell *cell, const ft_cell *old, uint32_t number)
+static ft_side side(core_state *core, uint32_t thread, ft_site where, bool is_write)
 {
-    core_state *core = core_of_thread(&t->pub);
-    split_block *block = pool_at(&core->splits, number);
-    for (int i = 0; i < FT_GRANULE; i++) {
-        block->byte[i] = *old;
-        uint32_t copy = epoch_clock(old->read);
-        bool has_copy = !i || copy_vector(t, old->read, &copy);
-        block->byte[i].read = has_copy ? epoch_make(FT_TAG, copy) : 0;
-    }
-    ft_cell busy = *old, split = {.write = epoch_make(FT_TAG, number)};
-    busy.write = epoch_make(FT_TAG, TAG_BUSY);
-    /* A busy cell has one owner; only clearing whole pages of cells goes over it: then it is empty, and stays so. */
-    if (!cell_swap(cell, &busy, &split)) t->spare_split = number + 1;
+    return (ft_side){thread, where_site(core, where), where_stack(where), is_write};
 }
 
-split_block *cell_split(thread_state *t, ft_cell *cell)
+void access_tell_races(access_state *a)
 {
-    core_state *core = core_of_thread(&t->pub);
-    for (;;) {
-        ft_cell old = cell_load(cell);
-        if (is_tag(old.write)) {
-            if (epoch_clock(old.write) != TAG_BUSY) return pool_at(&core->splits, epoch_clock(old.write));
-            spin_wait(core);
-            continue;
-        }
-        uint32_t number;
-        if (t->spare_split) {
-            number = t->spare_split - 1;
-            t->spare_split = 0;
-        } else if (!pool_take(core, &core->splits, &number)) {
-            return NULL;
-        }
-        split_block *block = pool_at(&core->splits, number);
-        ft_cell new = {.write = epoch_make(FT_TAG, number)};
-        if (is_tag(old.read)) {
-            new = old;
-            new.write = epoch_make(FT_TAG, TAG_BUSY);
-        } else {
-            for (int i = 0; i < FT_GRANULE; i++)
-                block->byte[i] = old;
-        }
-        if (!cell_swap(cell, &old, &new)) {
-            t->spare_split = number + 1;
-            continue;
-        }
-        count(&core->stats.splits);
-        if (!is_tag(old.read)) return block;
-        split_vector(t, cell, &old, number);
+    for (unsigned i = 0; i < a->races; i++) {
+        const found_race *r = &a->race[i];
+        ft_race race = {
+            .addr = r->addr,
+            .size = r->size,
+            .now = side(a->core, a->t->pub.number, a->where, a->op == OP_WRITE),
+            .before = side(a->core, thread_owner(a->core, r->epoch), r->where, r->is_write),
+        };
+        count_own(&a->t->stats.races);
+        a->core->host.race(a->core->host.context, &race);
     }
+    a->races = 0;
 }
 
 /* --- accesses ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes [first, end) of the granule at addr. */
-static void access_granule(const access_info *a, ft_cell *cell, uint64_t addr, uint32_t first, uint32_t end)
+/* Elements that touch or overlap become one range, descending ones ascending. Addresses end at 2^47. */
+static ft_strided normalised(ft_strided e)
 {
-    if (end - first == FT_GRANULE && access_cell(a, cell, addr, FT_GRANULE)) return;
-    split_block *block = cell_split(a->t, cell);
-    if (!block) return;
-    for (uint32_t i = first; i < end; i++)
-        access_cell(a, &block->byte[i], addr + i, 1); /* a byte cell is never split */
+    const uint64_t end = (uint64_t)1 << 47;
+    if (!e.size || !e.count || e.addr >= end) return (ft_strided){0};
+    uint64_t step = e.stride < 0 ? -(uint64_t)e.stride : (uint64_t)e.stride;
+    uint64_t most = e.stride < 0 ? e.addr : end - 1 - e.addr; /* room for the other elements */
+    if (!step) e.count = 1;
+    if (e.count > 1 && e.count - 1 > most / step) e.count = most / step + 1;
+    if (e.stride < 0) e.addr -= (e.count - 1) * step;
+    if (e.size > end - e.addr) e.size = end - e.addr;
+    e.stride = (int64_t)step;
+    if (step > e.size && e.count > 1) return e;
+    uint64_t size = (e.count - 1) * step + e.size;
+    return (ft_strided){.addr = e.addr, .size = size < end - e.addr ? size : end - e.addr, .count = 1};
 }
 
-static void access_range(const access_info *a, uint64_t addr, uint64_t size)
+static inline void apply(access_state *a, ft_strided e)
 {
-    core_state *core = core_of_thread(&a->t->pub);
-    if (!a->t->pub.epoch || !is_concurrent(&core->pub)) return;
-    while (size) {
-        const uint64_t region_size = (uint64_t)1 << FT_REGION_BITS;
-        uint64_t offset = addr & (region_size - 1);
-        uint64_t end = size < region_size - offset ? offset + size : region_size;
-        ft_cell *region = region_of(core, addr);
-        uint64_t region_addr = addr - offset;
-        addr += end - offset;
-        size -= end - offset;
-        if (!region) continue;
-        while (offset < end) {
-            uint64_t granule = offset & ~(uint64_t)(FT_GRANULE - 1);
-            uint64_t stop = granule + FT_GRANULE < end ? granule + FT_GRANULE : end;
-            access_granule(a, region + granule / FT_GRANULE, region_addr + granule, (uint32_t)(offset - granule),
-                           (uint32_t)(stop - granule));
-            offset = stop;
-        }
+    a->races = 0;
+    a->renew = false;
+    if (e.count > 1)
+        shadow_apply_strided(a, e);
+    else if (!shadow_apply_in_page(a, e.addr, e.size))
+        shadow_apply(a, e.addr, e.size);
+    if (a->races) access_tell_races(a);
+}
+
+/* What is not settled. Requires that the thread is inside. */
+__attribute__((always_inline)) static inline void check_inside(thread_state *t, ft_strided e, access_op op,
+                                                               ft_site site)
+{
+    core_state *core = core_of_thread(&t->pub);
+    access_state a; /* not zeroed: it is large */
+    a.core = core;
+    a.t = t;
+    a.op = op;
+    a.epoch = t->pub.epoch; /* a reset may have changed it */
+    a.site = a.where = site;
+    if (op != OP_CLEAR) {
+        if (!a.epoch) return;
+        count_own(&t->stats.slow);
+        if (core->host.stack) a.where = core->host.stack(core->host.context, &t->pub, site) & ~WHERE_READERS;
+    } else {
+        sync_forget_range(core, e.addr, e.size);
     }
+    apply(&a, e);
+}
+
+/* In a signal handler that has interrupted a call. The place is claimed before it is filled: handlers nest. */
+static void defer(thread_state *t, deferred_check d)
+{
+    if (__atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED) - t->deferred_head >= DEFERRED)
+        count(&core_of_thread(&t->pub)->stats.dropped);
+    else
+        t->deferred[__atomic_fetch_add(&t->deferred_tail, 1, __ATOMIC_RELAXED) % DEFERRED] = d;
+}
+
+/* Requires normalised elements. */
+static void check_slow(thread_state *t, ft_strided e, access_op op, ft_site site)
+{
+    core_state *core = core_of_thread(&t->pub);
+    if (!e.count) return;
+    if (!thread_enter(t)) {
+        defer(t, (deferred_check){e, site, op});
+        return;
+    }
+    /* What an access could not keep for want of memory, it can after the reset; unless it is too large by itself, or
+     * others are always faster. */
+    enum { TRIES = 8 };
+    for (unsigned tries = 1;; tries++) {
+        check_inside(t, e, op, site);
+        bool again = t->wants_reset == RESET_MEMORY;
+        if (again && tries == TRIES) {
+            count(&core->stats.dropped);
+            t->wants_reset = RESET_NONE;
+            again = false;
+        }
+        thread_leave(t);
+        if (!again) return;
+        thread_enter(t);
+    }
+}
+
+void check_deferred(thread_state *t)
+{
+    while (t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)) {
+        deferred_check d = t->deferred[t->deferred_head % DEFERRED];
+        __atomic_store_n(&t->deferred_head, t->deferred_head + 1, __ATOMIC_RELAXED);
+        count_own(&t->stats.deferred);
+        check_inside(t, d.elements, d.op, d.site);
+    }
+}
+
+enum { SMALL = 16 }; /* accesses up to this size have a same-epoch path */
+
+/* Inside one region, which is below the end of all addresses? */
+static inline bool is_small(uint64_t addr, uint64_t size)
+{
+    return size - 1 < SMALL && (addr & (REGION_SIZE - 1)) <= REGION_SIZE - SMALL && !(addr >> 47);
+}
+
+/* The same-epoch path: nothing to do? It has no call in it, so that nothing is saved on the stack before it. */
+__attribute__((always_inline)) static inline bool is_same_epoch(const ft_thread *thread, uint64_t addr, uint64_t size,
+                                                                access_op op)
+{
+    if (!is_concurrent(thread->core)) return true;
+    const uint32_t epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
+    if (!epoch) return true;
+    if (!is_small(addr, size)) return false;
+    const ft_cell *cells = __atomic_load_n(&thread->core->regions[addr >> FT_REGION_BITS], __ATOMIC_ACQUIRE);
+    if (!cells) return false;
+    const uint64_t from = addr & (REGION_SIZE - 1);
+    const ft_cell *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
+    for (; cell <= last; cell++)
+        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) != epoch &&
+            (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch))
+            return false;
+    return true;
+}
+
+/* Of a small access: may the answer no be wrong? The cell is split, or empty since its block is compact, or read by
+ * several. */
+static bool is_worth_a_look(core_state *core, uint64_t addr, access_op op)
+{
+    const region *r = region_at(core, addr);
+    if (!r) return false;
+    ft_cell c = cell_load(&r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE]);
+    return c.write == CELL_SPLIT || cell_is_empty(c) || (op == OP_READ && c.read_site & WHERE_READERS);
+}
+
+__attribute__((noinline)) static void check_any(ft_thread *thread, ft_strided e, access_op op, ft_site site)
+{
+    check_slow(state_of(thread), normalised(e), op, site);
+}
+
+static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access_op op, ft_site site)
+{
+    core_state *core = core_of_thread(thread);
+    ft_strided e = {.addr = addr, .size = size, .count = 1};
+    if (!is_small(addr, size)) {
+        check_any(thread, e, op, site);
+        return;
+    }
+    access_state a; /* only what settling looks at */
+    a.core = core;
+    a.op = op;
+    a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
+    if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
+    check_slow(state_of(thread), e, op, site);
+}
+
+__attribute__((noinline)) static void check_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+{
+    check(thread, addr, size, OP_READ, site);
+}
+
+__attribute__((noinline)) static void check_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
+{
+    check(thread, addr, size, OP_WRITE, site);
 }
 
 void ft_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
 {
-    access_range(&(access_info){.t = state_of(thread), .site = site}, addr, size);
+    if (!is_same_epoch(thread, addr, size, OP_READ)) check_read(thread, addr, size, site);
 }
 
 void ft_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
 {
-    access_range(&(access_info){.t = state_of(thread), .site = site, .is_write = true}, addr, size);
+    if (!is_same_epoch(thread, addr, size, OP_WRITE)) check_write(thread, addr, size, site);
+}
+
+void ft_read_strided(ft_thread *thread, ft_strided elements, ft_site site)
+{
+    if (is_concurrent(thread->core)) check_any(thread, elements, OP_READ, site);
+}
+
+void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
+{
+    if (is_concurrent(thread->core)) check_any(thread, elements, OP_WRITE, site);
+}
+
+void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
+{
+    if (!is_concurrent(thread->core)) return; /* what the cells know is ordered before everything to come */
+    check_any(thread, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
 }

@@ -1,23 +1,30 @@
 /* runtime/core: FastTrack as a plain library. Events go in, races come out.
  *
+ *   check.c    one access: the same-epoch path, FastTrack's rules, races found
+ *   shadow.c   shadow memory: which cell an access means; blocks that are kept as one cell, and refined on demand
+ *   readers.c  the readers of a cell when one epoch cannot name them
  *   thread.c   threads: their vector clocks and slots, fork, join, end
+ *   reset.c    when clocks, slots or memory run out, and in a forked process: everything so far is ordered
  *   sync.c     synchronisation objects by address: acquire, release, reader-writer locks, barriers
- *   shadow.c   shadow memory: where the cells are, clearing them, pools for what does not fit into a cell
- *   check.c    one access: the fast path, and FastTrack's rules
  *   heap.c     the blocks that the program has allocated
+ *   stack.c    call stacks, each kept once
  *   report.c   which races have been reported already
+ *   memory.c   memory from the host: spin locks, pools, the limit
  *
  * It knows no engine, no plan and no operating system: memory and everything else it needs come from an `ft_host`. It
- * calls nothing of libc but memcpy, memset and the like, never the program's allocator, and never blocks, except for
- * short spins (on a synchronisation object that another thread is updating, on the table of threads, on a cell that is
- * being split while many threads read it); an engine must not let a signal handler of the program run in the middle of
- * a call.
+ * calls nothing of libc but memcpy, memset and the like, and never the program's allocator. It waits only in short
+ * spins, for a thread that is inside the core too.
  *
  * An engine gives every thread of the program an `ft_thread` and passes it to every call. Calls for one ft_thread come
  * from one thread at a time. All of the following may run concurrently for different threads.
  *
+ * Signals. A handler of the program that interrupts a call may make checks (ft_read, ft_write, their strided forms):
+ * they are done when the interrupted call ends. It must make no other call for its thread: an engine that cannot
+ * exclude it looks at `inside` and delays the signal, as ThreadSanitizer does.
+ *
  * Exactness (tests/unit/core): on a byte that has not raced since it was last cleared, a race is reported by an access
- * if and only if full vector clocks would find one, for any mixture of sizes and alignments. */
+ * if and only if full vector clocks would find one, for any mixture of sizes and alignments. Three things weaken this,
+ * and each is counted: a reset, a thread without a slot, a fact that is dropped for want of memory. */
 #ifndef RACE_CORE_H
 #define RACE_CORE_H
 
@@ -28,19 +35,21 @@
 typedef struct ft_core ft_core;
 typedef struct ft_thread ft_thread;
 
-/* Where an access happened. The engine chooses the numbers; 0 is "unknown". */
+/* Where an access happened. The engine chooses the numbers, below FT_SITES and best dense, so that whatever is kept per
+ * site (counters, for one) can be an array; 0 is "unknown". */
 typedef uint32_t ft_site;
+enum { FT_SITES = 1 << 30 };
 
 /* --- layout that an engine may inline --------------------------------------------------------------------------------
  *
  * Epoch: who and when. A thread's `epoch` is its current one; it changes when the thread releases.
  *
- *   31      24 23                     0
- *   +---------+------------------------+
- *   |  slot   |         clock          |    0: never. slot 0xff: not an epoch but a tag, see private.h
- *   +---------+------------------------+
+ *   31        22 21                   0
+ *   +-----------+----------------------+
+ *   |   slot    |        clock         |    0: never. All ones: not an epoch but a mark, see private.h
+ *   +-----------+----------------------+
  *
- * Cell: what is known about the four bytes at a multiple of 4. 16 bytes, updated as one unit.
+ * Cell: what is known about the four bytes at a multiple of 4. 16 bytes, changed by one thread at a time.
  *
  *   127          96 95           64 63           32 31            0
  *   +--------------+---------------+---------------+---------------+
@@ -48,11 +57,17 @@ typedef uint32_t ft_site;
  *   +--------------+---------------+---------------+---------------+
  *
  * The same-epoch path: an aligned write of 4 bytes has nothing to do when the write epoch of its cell is the thread's
- * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells.
+ * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells. Only the
+ * thread itself puts its epoch anywhere, so this needs no lock.
  *
  * Directory: cell of address a = region + ((a mod 2^26) / 4) * 16, where region = core->regions[(a / 2^26) mod 2^21],
  * NULL as long as nothing in it was checked. */
-enum { FT_SLOTS = 255, FT_TAG = 255, FT_CLOCK_BITS = 24, FT_CLOCK_MAX = (1 << FT_CLOCK_BITS) - 1 };
+enum {
+    FT_SLOT_BITS = 10,
+    FT_SLOTS = (1 << FT_SLOT_BITS) - 1,
+    FT_CLOCK_BITS = 22,
+    FT_CLOCK_MAX = (1 << FT_CLOCK_BITS) - 1
+};
 enum { FT_GRANULE = 4, FT_REGION_BITS = 26, FT_REGION_COUNT = 1 << 21 };
 
 typedef struct {
@@ -62,6 +77,7 @@ typedef struct {
 
 struct ft_thread {   /* the part that an engine may read */
     uint32_t epoch;  /* 0 while the thread has no slot: its accesses are not checked */
+    uint32_t inside; /* not 0: in the middle of a call (see Signals) */
     uint32_t number; /* 0 for the first thread, then by creation */
     ft_core *core;
 };
@@ -77,11 +93,12 @@ struct ft_core {
 typedef struct {
     uint32_t thread; /* number */
     ft_site site;
+    uint32_t stack; /* for ft_stack_get; 0: none was kept */
     bool is_write;
 } ft_side;
 
 typedef struct {
-    uint64_t addr; /* the bytes that raced: 1 to 4 */
+    uint64_t addr; /* the bytes that raced: of one range access, neighbours with the same earlier side together */
     uint32_t size;
     ft_side now;    /* the access that is being checked */
     ft_side before; /* the earlier one that is not ordered before it */
@@ -96,25 +113,43 @@ typedef struct {
     void (*discard)(void *context, void *pages, size_t size);
     /* Let another thread run. NULL: spin. */
     void (*yield)(void *context);
-    /* A race. May be called by several threads at once and for each byte of an access; see ft_report_first. */
+    /* A race. May be called by several threads at once; see ft_report_first. May call the functions that take a core,
+     * none that take a thread. */
     void (*race)(void *context, const ft_race *race);
+    /* One line for the user, once for each kind of it: from now on races may be missed. NULL: not wanted. */
+    void (*notice)(void *context, const char *line);
+    /* The stack of the access at `site` that the thread is making: what ft_stack_put gave for it, or `site`. Called
+     * when the access is about to be remembered, not on the same-epoch path. NULL: only sites are kept. */
+    ft_site (*stack)(void *context, ft_thread *thread, ft_site site);
 } ft_host;
 
 typedef struct {
-    uint64_t races;             /* calls of host->race */
-    uint64_t threads;           /* that were created */
-    uint64_t threads_unchecked; /* that had no slot, or lost it when its clock ran out and no other was free */
-    uint64_t slots_changed;     /* a clock ran out: the thread went on in another slot */
-    uint64_t splits, vectors;   /* cells split into bytes; cells with a read vector */
-    uint64_t dropped;           /* facts not kept since a pool was full or memory ran out: races may be missed */
-    uint64_t objects;           /* synchronisation objects */
+    uint64_t races;                                      /* calls of host->race */
+    uint64_t threads;                                    /* that were created */
+    uint64_t threads_unchecked;                          /* that had no slot for some time: too many ran at once */
+    uint64_t slots_reused;                               /* given to another thread after the one that had it */
+    uint64_t slots_changed;                              /* a clock ran out: the thread went on in another slot */
+    uint64_t resets_clocks, resets_slots, resets_memory; /* each: all accesses so far are taken as ordered */
+    uint64_t dropped;                                    /* facts not kept since the host had no memory */
+    uint64_t slow;                                       /* accesses that the same-epoch path did not settle */
+    uint64_t deferred;                                   /* checks by a handler that interrupted a call */
+    uint64_t refined, compacted;                         /* blocks: from one cell to many, and back */
+    uint64_t splits, merges;                             /* cells split into bytes, and back */
+    uint64_t vectors;                                    /* read vectors made */
+    uint64_t objects;                                    /* synchronisation objects made */
+    uint64_t shadow_bytes;                               /* what the limit of memory is about, now */
 } ft_stats;
 
 /* NULL when the host has no memory. There is no way to destroy a core: its memory is the host's. */
 ft_core *ft_create(const ft_host *host);
 void ft_statistics(ft_core *core, ft_stats *out);
-/* For tests: clocks run out at `limit` instead of FT_CLOCK_MAX. */
-void ft_limit_clock(ft_core *core, uint32_t limit);
+
+typedef struct {           /* 0: as it is by default, which is the first value in the comment */
+    uint32_t clock;        /* FT_CLOCK_MAX; not below 4: clocks run out here. For tests. */
+    uint32_t slots;        /* FT_SLOTS; for tests */
+    uint64_t shadow_bytes; /* none; not below 128 KB: cells, split cells and read vectors together. Above: a reset */
+} ft_limits;
+void ft_set_limits(ft_core *core, const ft_limits *limits); /* before the first thread */
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
@@ -130,6 +165,8 @@ void ft_end(ft_thread *thread);
 /* `child` has ended, and all it did is ordered before what `thread` does from now on. At most once per thread; the
  * child's ft_thread must not be used any more. */
 void ft_join(ft_thread *thread, ft_thread *child);
+/* `child` has ended, and nobody will join it; its ft_thread must not be used any more. */
+void ft_never_joined(ft_core *core, ft_thread *child);
 /* In a process that was just forked, where only `thread` lives on: all others are taken as joined. */
 void ft_forked_process(ft_thread *thread);
 
@@ -142,7 +179,7 @@ bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out);
 
 /* --- synchronisation ---------------------------------------------------------------------------------------------- */
 
-/* Objects are named by an address and appear on first use. */
+/* Objects are named by an address and appear on first use. They go when their memory is cleared or allocated anew. */
 void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there is ordered before what comes now */
 void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered before later acquires */
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
@@ -161,12 +198,17 @@ void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round);
 
 void ft_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
 void ft_write(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
-/* The memory is new: nothing was ever done to it. */
+/* `count` elements of `size` bytes, `stride` bytes from one to the next (any sign; they may overlap). */
+typedef struct {
+    uint64_t addr, size, count;
+    int64_t stride;
+} ft_strided;
+void ft_read_strided(ft_thread *thread, ft_strided elements, ft_site site);
+void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site);
+/* The memory is new: nothing was ever done to it. Also for the stack of a thread that has ended. */
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size);
 
-/* A block of the program's heap. Freeing counts as a write of its first FT_FREE_CHECKED bytes: touching all of a large
- * block that the program itself never touched would cost more memory than the program has. */
-enum { FT_FREE_CHECKED = 4096 };
+/* A block of the program's heap. Freeing counts as a write of all of it; allocating clears it. */
 void ft_allocated(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
 void ft_freed(ft_thread *thread, uint64_t addr, ft_site site);
 
@@ -178,7 +220,14 @@ typedef struct {
 uint64_t ft_block_size(ft_core *core, uint64_t addr);                /* of the live block that starts there, or 0 */
 bool ft_block_covering(ft_core *core, uint64_t addr, ft_block *out); /* slow: for reports */
 
-/* --- reports ------------------------------------------------------------------------------------------------------ */
+/* --- stacks and reports ------------------------------------------------------------------------------------------- */
+
+/* Keeps a stack (return addresses, innermost first; the innermost FT_FRAMES of them) of accesses at `site`. The result
+ * stands for both; `site` itself when there is no memory. */
+enum { FT_FRAMES = 64 };
+ft_site ft_stack_put(ft_core *core, ft_site site, const uint64_t *frames, uint32_t count);
+/* The frames of a stack, at most `cap`; returns how many. 0: an unknown number, or none. */
+uint32_t ft_stack_get(ft_core *core, uint32_t stack, uint64_t *frames, uint32_t cap);
 
 /* True for the first race between these two sites, in either order. False too when too many are known to tell. */
 bool ft_report_first(ft_core *core, ft_site one, ft_site other);

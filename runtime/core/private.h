@@ -1,13 +1,26 @@
 /* What the files of the core share, and nobody else sees.
  *
- * Tags. An epoch whose slot is FT_TAG says that its cell does not hold the fact itself; the low 24 bits say where:
+ * Shadow memory. A region (64 MB of the program) has cells, and above them two levels of blocks:
  *
- *   write epoch tagged, payload < TAG_BUSY   split: the four bytes have a cell each, in split block `payload`
- *   write epoch tagged, payload = TAG_BUSY   one thread is just splitting the cell; the others wait
- *   read epoch tagged                        many threads read: their epochs are in read vector `payload`
+ *   chunk   64 KB of the program   16 pages
+ *   page     4 KB                  1024 cells
+ *   cell     4 bytes               or, split, 4 byte cells in a block of a pool
  *
- * A cell stays split, and keeps its vector, for ever; clearing it clears them. So a thread that looks at a block or
- * vector while another changes the cell still looks at the right one, and none is ever reused for another cell. */
+ * A block is compact as long as all of it has the same history: its one cell says it, and everything below it is empty
+ * (all cells zero). An access to a part of it makes it fine: what is below it says it. An access to all of a fine block
+ * makes it compact again when what is below has become equal. So a check of a large range looks at one cell per 64 KB.
+ *
+ * Locks. A page's lock guards its form, its cell and everything below; a chunk's lock the same for the chunk. A chunk
+ * becomes compact only under its own lock and those of all its pages, so who holds a page's lock and sees the chunk
+ * fine may rely on it. Order: chunk, pages upwards; all other locks are taken last, one at a time. A lock is a sequence
+ * number, odd while it is held: who only looks can do so without it, and looks at the number again afterwards.
+ *
+ * Marks in a cell:
+ *
+ *   write epoch = CELL_SPLIT          split: byte cells in block `write_site` of pool POOL_SPLIT; read epoch the same
+ *   read site has WHERE_READERS       several unordered readers: they are in a vector (readers.c); the read epoch is
+ * the one that came last, for its same-epoch path a site has WHERE_STACK            the rest is the number of a stack
+ * (stack.c) which knows its site */
 #ifndef RACE_CORE_PRIVATE_H
 #define RACE_CORE_PRIVATE_H
 
@@ -15,10 +28,16 @@
 
 #include <string.h>
 
-enum { NO_SLOT = 0xffff, TAG_BUSY = (1 << FT_CLOCK_BITS) - 1 };
-enum { POOL_CHUNK = 1 << 16, POOL_CHUNKS = 1 << 8 }; /* together the 2^24 that fit into a tag; the last is TAG_BUSY */
-enum { PART_ENTRIES = 16, VECTOR_PARTS = 16 };
-enum { OBJECT_BUCKETS = 1 << 16, HEAP_BUCKETS = 1 << 16, REPORT_PAIRS = 1 << 16 };
+#define WHERE_READERS 0x80000000u
+#define WHERE_STACK   0x40000000u
+#define CELL_SPLIT    0xffffffffu
+
+enum { NO_SLOT = 0xffff };
+enum { HOST_PAGE = 4096 };
+enum { PAGE_BITS = 12, CHUNK_BITS = 16 };
+enum { PAGE_SIZE = 1 << PAGE_BITS, CHUNK_SIZE = 1 << CHUNK_BITS, REGION_SIZE = 1 << FT_REGION_BITS };
+enum { PAGE_CELLS = PAGE_SIZE / FT_GRANULE, CHUNK_PAGES = CHUNK_SIZE / PAGE_SIZE };
+enum { OBJECT_BUCKETS = 1 << 16, HEAP_BUCKETS = 1 << 16, REPORT_PAIRS = 1 << 16, STACK_BUCKETS = 1 << 16 };
 
 static inline uint32_t epoch_make(uint32_t slot, uint32_t clock)
 {
@@ -32,35 +51,115 @@ static inline uint32_t epoch_clock(uint32_t epoch)
 {
     return epoch & FT_CLOCK_MAX;
 }
-static inline bool is_tag(uint32_t epoch)
+static inline uint64_t hash_address(uint64_t addr)
 {
-    return epoch_slot(epoch) == FT_TAG;
+    return addr * 0x9e3779b97f4a7c15u;
 }
 
-typedef struct { /* fixed-size blocks, handed out once, numbered from 0, zeroed */
-    uint32_t next;
-    uint32_t lock;
-    size_t block; /* bytes of one */
-    char *chunks[POOL_CHUNKS];
-} pool;
-
-typedef struct {
-    uint32_t part[VECTOR_PARTS]; /* of PART_ENTRIES slots each: number of the part in its pool plus 1, or 0 */
-} read_vector;
-
-typedef struct {
-    uint64_t entry[PART_ENTRIES]; /* clock in the low half, site in the high half */
-} vector_part;
-
-typedef struct {
-    ft_cell byte[FT_GRANULE];
-} split_block;
+/* --- memory ------------------------------------------------------------------------------------------------------- */
 
 typedef struct { /* bytes of any size from the host, never given back */
     uint32_t lock;
     char *at;
     size_t left;
 } bump;
+
+/* Blocks of one size, by number. They stay where they are, so that looking at one that was given back is harmless. */
+enum { POOL_SPLIT, POOL_READERS, READER_CLASSES = 5, POOLS = POOL_READERS + READER_CLASSES };
+enum { POOL_CHUNK_BYTES = 1 << 22, POOL_CHUNKS = 1 << 12, MAGAZINE = 32 };
+
+typedef struct {
+    uint32_t lock;
+    uint32_t fresh; /* numbers from here on were never given out */
+    uint32_t free;  /* number + 1 of the first one given back; each begins with the next */
+    uint32_t shift; /* 2^shift of them in a chunk */
+    size_t block;   /* bytes of one */
+    char *chunks[POOL_CHUNKS];
+} pool;
+
+typedef struct { /* blocks that a thread has at hand */
+    uint32_t count;
+    uint32_t number[MAGAZINE];
+} magazine;
+
+/* --- shadow ------------------------------------------------------------------------------------------------------- */
+
+enum { FORM_COMPACT, FORM_FINE }; /* zeroed memory is compact and empty */
+
+typedef struct {
+    uint32_t seq; /* the lock */
+    uint16_t form;
+    uint16_t hits;      /* accesses to a part that the one cell settled: after some, refining is cheaper */
+    uint32_t committed; /* page: its cells cost memory */
+    uint32_t objects;   /* there may be synchronisation objects in it */
+    ft_cell cell;       /* when compact */
+} block;
+
+typedef struct {
+    ft_cell cells[REGION_SIZE / FT_GRANULE];
+    block pages[REGION_SIZE / PAGE_SIZE];
+    block chunks[REGION_SIZE / CHUNK_SIZE];
+} region;
+
+typedef struct region_entry {
+    struct region_entry *next;
+    region *region;
+} region_entry;
+
+typedef struct {
+    ft_cell byte[FT_GRANULE];
+} split_block;
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t first_clock, number; /* from this clock on, this thread had the slot */
+} slot_owner;
+
+typedef struct {
+    bool in_use;
+    uint32_t last;      /* clock of the last epoch that a thread that left the slot had in it */
+    slot_owner *owners; /* by first_clock */
+    uint32_t owner_count, owner_cap;
+} slot_state;
+
+typedef enum { OP_READ, OP_WRITE, OP_CLEAR } access_op;
+
+typedef struct { /* a check that a signal handler made in the middle of a call */
+    ft_strided elements;
+    ft_site site;
+    access_op op;
+} deferred_check;
+
+typedef struct { /* readers.c: a cell with these readers got this vector when this access came */
+    uint32_t read;
+    ft_site read_site;
+    uint32_t epoch;
+    ft_site where;
+    ft_site result; /* 0: empty */
+} readers_memo;
+
+enum { MEMOS = 32, DEFERRED = 32 };
+enum { INSIDE_NOT, INSIDE_CALL, INSIDE_RESET };
+typedef enum { RESET_NONE, RESET_CLOCKS, RESET_SLOTS, RESET_MEMORY } reset_kind;
+
+typedef struct thread_state {
+    ft_thread pub;
+    uint32_t slot;                 /* or NO_SLOT */
+    bool ended, is_known, is_free; /* is_known: counted in threads_unchecked already */
+    reset_kind wants_reset;        /* when the call ends */
+    uint32_t deferred_head,
+        deferred_tail; /* a ring: handlers put at the tail, the interrupted call takes at the head */
+    deferred_check deferred[DEFERRED];
+    magazine magazines[POOLS];
+    readers_memo memos[MEMOS];
+    ft_stats stats; /* its part of them, kept when the state is used for another thread */
+    uint32_t clock[FT_SLOTS + 1];
+    struct thread_state *next_free;
+    struct thread_state *next; /* all that were ever made */
+} thread_state;
+
+/* --- other tables ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t cap;
@@ -77,14 +176,19 @@ typedef struct barrier_round {
 typedef struct sync_object {
     struct sync_object *next;
     uint64_t addr;
-    uint32_t lock;
     uint32_t writer;          /* number + 1 of the thread that holds it for writing */
+    uint32_t known_to;        /* number + 1 of a thread that knows all of released[0] */
     uint32_t count;           /* barrier: threads of a round */
     uint32_t arrived;         /* barrier: threads of this round that have arrived */
     uint32_t round;           /* barrier: the one that threads enter now */
     vector_clock released[2]; /* [1]: by readers of a reader-writer lock */
     barrier_round *rounds, *spare_rounds;
 } sync_object;
+
+typedef struct {
+    uint32_t lock;
+    sync_object *first;
+} object_bucket;
 
 typedef struct heap_block {
     struct heap_block *next;
@@ -96,32 +200,30 @@ typedef struct {
     heap_block *first;
 } heap_bucket;
 
-typedef struct {
-    uint32_t first_clock, number; /* from this clock on, this thread had the slot */
-} slot_owner;
+typedef struct stack_entry {
+    struct stack_entry *next;
+    uint64_t hash;
+    ft_site site;
+    uint32_t number, count;
+    uint64_t frames[];
+} stack_entry;
+
+enum { STACK_PAGE = 1 << 12, STACK_PAGES = 1 << 8 }; /* together 2^20 stacks: later ones are not kept */
 
 typedef struct {
-    bool in_use;
-    uint32_t last;      /* clock of the last epoch that a thread that left the slot had in it */
-    slot_owner *owners; /* by first_clock */
-    uint32_t owner_count, owner_cap;
-} slot_state;
+    uint32_t lock;
+    uint32_t count;
+    stack_entry *buckets[STACK_BUCKETS];
+    stack_entry **pages[STACK_PAGES]; /* by number */
+} stack_depot;
 
-typedef struct thread_state {
-    ft_thread pub;
-    uint32_t slot;                      /* or NO_SLOT */
-    bool ended, is_known;               /* is_known: counted in threads_unchecked already */
-    uint32_t spare_split, spare_vector; /* blocks from the pools that no cell got, plus 1 */
-    uint32_t clock[FT_SLOTS];
-    struct thread_state *next_free;
-    struct thread_state *next; /* all that were ever made */
-} thread_state;
+enum { NOTICE_CLOCKS, NOTICE_SLOTS, NOTICE_MEMORY, NOTICE_NO_SLOT, NOTICE_NO_MEMORY, NOTICE_STOPPED, NOTICES };
 
 typedef struct {
     ft_core pub;
     ft_host host;
-    uint32_t clock_limit;
-    uint32_t slot_high; /* slots from here on were never used */
+    ft_limits limits;
+    uint32_t slot_high; /* slots from here on were never used since the last reset */
     uint32_t lock;      /* of the tables of threads and slots, and of the directory */
     uint32_t running;
     uint32_t thread_count;
@@ -129,12 +231,21 @@ typedef struct {
     thread_state *free_threads, *all_threads;
     ft_thread_info *infos; /* by number */
     uint32_t info_cap;
+    uint32_t reset_lock;
+    uint32_t resets; /* done so far */
+    uint32_t noticed[NOTICES];
+    bool is_stopped; /* nothing is checked any more */
+    region_entry *regions;
     bump memory;
-    pool splits, vectors, parts;
-    sync_object *objects[OBJECT_BUCKETS];
+    pool pools[POOLS];
+    uint64_t shadow_bytes;
+    object_bucket objects[OBJECT_BUCKETS];
+    sync_object *free_objects;
+    uint32_t free_objects_lock;
     heap_bucket heap[HEAP_BUCKETS];
     heap_block *free_blocks;
     uint32_t heap_lock;
+    stack_depot stacks;
     uint64_t pairs[REPORT_PAIRS];
     ft_stats stats;
 } core_state;
@@ -151,39 +262,183 @@ static inline core_state *core_of_thread(ft_thread *thread)
 {
     return (core_state *)thread->core;
 }
-static inline void count(uint64_t *counter)
+static inline void count(uint64_t *counter) /* a counter that threads share */
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+static inline void count_own(uint64_t *counter) /* a counter of the calling thread */
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 static inline bool is_concurrent(const ft_core *core)
 {
     return __atomic_load_n(&core->concurrent, __ATOMIC_RELAXED);
 }
-static inline uint64_t hash_address(uint64_t addr)
+
+/* --- access ------------------------------------------------------------------------------------------------------- */
+
+/* Races found under a lock are told after it: the host may take its time, and locks of its own. One cell adds at most
+ * RACES_PER_CELL. */
+enum { RACES_PER_CELL = 16, RACES_PENDING = 5 * RACES_PER_CELL };
+
+typedef struct {
+    uint64_t addr;
+    uint32_t size;
+    uint32_t epoch;
+    ft_site where;
+    bool is_write;
+} found_race;
+
+typedef struct { /* the access being checked */
+    core_state *core;
+    thread_state *t;
+    access_op op;
+    uint32_t epoch;
+    ft_site site, where; /* where: what the cells get */
+    bool renew;          /* what the cell knows of this epoch gets this access's site: makes neighbours equal */
+    unsigned races;
+    found_race race[RACES_PENDING];
+} access_state;
+
+/* A cell without its lock held is read in two halves and is right only if its lock's number has not changed. */
+typedef uint64_t __attribute__((may_alias)) cell_half;
+static inline ft_cell cell_load(const ft_cell *cell)
 {
-    return addr * 0x9e3779b97f4a7c15u;
+    const cell_half *from = (const cell_half *)cell;
+    union {
+        uint64_t half[2];
+        ft_cell cell;
+    } now = {.half = {__atomic_load_n(&from[0], __ATOMIC_ACQUIRE), __atomic_load_n(&from[1], __ATOMIC_ACQUIRE)}};
+    return now.cell;
+}
+static inline void cell_store(ft_cell *cell, ft_cell value)
+{
+    union {
+        uint64_t half[2];
+        ft_cell cell;
+    } from = {.cell = value};
+    cell_half *to = (cell_half *)cell;
+    __atomic_store_n(&to[0], from.half[0], __ATOMIC_RELEASE);
+    __atomic_store_n(&to[1], from.half[1], __ATOMIC_RELEASE);
+}
+static inline bool cell_equal(ft_cell a, ft_cell b)
+{
+    return !memcmp(&a, &b, sizeof a);
+}
+static inline bool cell_is_empty(ft_cell c)
+{
+    return !(c.write | c.read);
+}
+static inline bool is_ordered(const thread_state *t, uint32_t epoch)
+{
+    return epoch_clock(epoch) <= t->clock[epoch_slot(epoch)];
 }
 
-/* shadow.c */
+/* The rule where it is simple, which is nearly always: one reader at most, and nothing that is not ordered. False: it
+ * is not, and nothing was done (check.c has all of it). */
+static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
+{
+    if (c->read_site & WHERE_READERS || c->write == CELL_SPLIT) return false;
+    if (a->op == OP_CLEAR) {
+        *c = (ft_cell){0};
+        return true;
+    }
+    if (c->write == a->epoch || !is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
+    if (a->op == OP_WRITE) {
+        *c = (ft_cell){.write = a->epoch, .write_site = a->where};
+    } else {
+        if (c->read == a->epoch) return false;
+        c->read = a->epoch;
+        c->read_site = a->where;
+    }
+    return true;
+}
+
+/* memory.c */
 void spin_wait(core_state *core);
 void spin_lock(core_state *core, uint32_t *lock);
 void spin_unlock(uint32_t *lock);
-void *memory_take(core_state *core, size_t size); /* zeroed, aligned to 16; NULL: none left (counted) */
-void *pool_at(const pool *p, uint32_t number);
-bool pool_take(core_state *core, pool *p, uint32_t *number); /* false: full (counted) */
-/* The cells of the region that addr is in; created on demand. NULL: no memory (counted). */
-ft_cell *region_of(core_state *core, uint64_t addr);
-/* The entry of a slot in a read vector; `create`: made when it is not there. NULL: not there, or no memory. */
-uint64_t *vector_entry(core_state *core, read_vector *v, uint32_t slot, bool create);
+void core_notice(core_state *core, unsigned notice);
+void core_stop(core_state *core); /* a synchronisation cannot be kept: later races may be false, so none is reported */
+void *host_reserve(core_state *core, size_t size); /* NULL: none left (counted) */
+void *memory_take(core_state *core, size_t size);  /* zeroed, aligned to 16; NULL: none left (counted) */
+/* An array that grows; the old one is left behind. False: no memory. */
+bool memory_grow(core_state *core, void **data, uint32_t *cap, uint32_t needed, size_t item);
+/* More shadow memory is about to be used; false: that would be above the limit, and a reset is asked for. */
+bool shadow_charge(thread_state *t, size_t size);
+bool pool_take(thread_state *t, unsigned which, uint32_t *number); /* false: no memory */
+void pool_give(thread_state *t, unsigned which, uint32_t number);
+void pool_return_all(thread_state *t); /* what the thread has at hand */
+void pool_forget(core_state *core);    /* all blocks become free at once; nobody may use one */
+static inline void *pool_at(const pool *p, uint32_t number)
+{
+    char *chunk = __atomic_load_n(&p->chunks[number >> p->shift], __ATOMIC_ACQUIRE);
+    return chunk + (size_t)(number & ((1u << p->shift) - 1)) * p->block;
+}
+
+/* readers.c */
+uint32_t readers_block_size(unsigned class);
+bool readers_have(const core_state *core, ft_site readers, uint32_t epoch);
+void readers_add(access_state *a, ft_cell *c); /* a read that is not ordered after all readers of c */
+void readers_hold(core_state *core, ft_site readers, uint32_t times);
+void readers_drop(thread_state *t, ft_site readers, uint32_t times);
+void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size);
+void readers_forget_memos(thread_state *t);
+
+/* shadow.c */
+static inline region *region_at(const core_state *core, uint64_t addr) /* that addr is in, or NULL */
+{
+    ft_cell *const *slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
+    return (region *)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */
+/* Does the access to [addr, addr + size), part of one region, change nothing? Without locks; false when in doubt. */
+bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
+/* The same for a part of one page that is fine already; false: it is not, and perhaps not all was done. */
+bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
+void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
+void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */
+void shadow_forget(core_state *core);                            /* all of it becomes empty; nobody may be inside */
 
 /* check.c */
-bool cell_swap(ft_cell *cell, const ft_cell *old, const ft_cell *new);
-ft_cell cell_load(const ft_cell *cell);
-/* The byte cells of a granule, which is split when it was not; NULL: no memory. */
-split_block *cell_split(thread_state *t, ft_cell *cell);
+bool cell_settled(const access_state *a, const ft_cell *c);
+void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size); /* under its lock; c is a copy */
+void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write);
+void access_tell_races(access_state *a);
+void check_deferred(thread_state *t);
 
 /* thread.c */
-void thread_tick(thread_state *t);                       /* a release: later accesses have another epoch */
-uint32_t thread_owner(core_state *core, uint32_t epoch); /* number of the thread that had this epoch */
+bool thread_enter_later(thread_state *t);
+static inline bool thread_enter(thread_state *t) /* every call begins so; false: it has interrupted another one */
+{
+    uint32_t now = INSIDE_NOT;
+    return __atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_CALL, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+           thread_enter_later(t);
+}
+void thread_tick(thread_state *t);                                  /* a release: later accesses have another epoch */
+void thread_give_slot(core_state *core, thread_state *t);           /* requires core->lock */
+uint32_t thread_owner(core_state *core, uint32_t epoch);            /* number of the thread that had this epoch */
+void thread_end(core_state *core, thread_state *t);                 /* requires core->lock */
+void thread_rest_if_alone(core_state *core, const thread_state *t); /* requires core->lock */
+
+void thread_leave_busily(thread_state *t);
+static inline void thread_leave(thread_state *t) /* and ends so; does a reset that is asked for */
+{
+    bool is_busy = t->wants_reset || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED);
+    if (!is_busy) __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+    if (is_busy || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)) thread_leave_busily(t);
+}
+
+/* reset.c */
+/* Outside of a call; `seen`: how many there had been when it was asked for. */
+void core_reset(thread_state *t, reset_kind kind, uint32_t seen);
+
+/* sync.c */
+void sync_reset(core_state *core, bool unlock);                         /* nothing was released anywhere */
+void sync_forget_range(core_state *core, uint64_t addr, uint64_t size); /* the objects there are no more */
+
+/* stack.c */
+ft_site where_site(core_state *core, ft_site where);
+uint32_t where_stack(ft_site where);
 
 #endif

@@ -1,203 +1,456 @@
-/* Shadow memory: the directory of cells, clearing, and the pools for what does not fit into a cell.
+/* Shadow memory: which cell an access means. Layout, forms of blocks and locks: private.h.
  *
- * All of it is reserved from the host in large pieces that cost nothing until they are touched, and is never given
- * back: a check may look at a cell at any time without asking whether it is still there. */
+ * An access goes down from the chunk only as far as it must, applies FastTrack's rules (check.c) to each cell it comes
+ * to, and makes blocks compact on its way back when it has covered them. What does not fit into a whole cell splits it
+ * into byte cells, which are merged again when they are equal. */
 #include "runtime/core/private.h"
 
-enum { PAGE = 4096 };
-enum { CLEAR_BY_PAGES = 1 << 16 }; /* bytes of cells from which on whole pages are discarded instead of written */
+enum { HITS = 32 }; /* accesses to parts of a compact block before it is refined for the sake of the inlined path */
 
-void spin_wait(core_state *core)
-{
-    __builtin_ia32_pause();
-    if (core->host.yield) core->host.yield(core->host.context);
-}
+/* --- locks -------------------------------------------------------------------------------------------------------- */
 
-void spin_lock(core_state *core, uint32_t *lock)
+static void block_lock(core_state *core, block *b)
 {
-    for (unsigned tries = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); tries++)
+    for (unsigned tries = 0;; tries++) {
+        uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_RELAXED);
+        if (!(seq & 1) &&
+            __atomic_compare_exchange_n(&b->seq, &seq, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+            return;
         if (tries < 64)
             __builtin_ia32_pause();
         else
             spin_wait(core);
-}
-
-void spin_unlock(uint32_t *lock)
-{
-    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-}
-
-static void *host_reserve(core_state *core, size_t size)
-{
-    void *p = core->host.reserve(core->host.context, (size + PAGE - 1) & ~(size_t)(PAGE - 1));
-    if (!p) count(&core->stats.dropped);
-    return p;
-}
-
-void *memory_take(core_state *core, size_t size)
-{
-    enum { PIECE = 1 << 20 };
-    size = (size + 15) & ~(size_t)15;
-    if (size >= PIECE / 4) return host_reserve(core, size);
-    spin_lock(core, &core->memory.lock);
-    if (core->memory.left < size) {
-        core->memory.at = host_reserve(core, PIECE);
-        core->memory.left = core->memory.at ? PIECE : 0;
     }
-    void *p = NULL;
-    if (core->memory.left >= size) {
-        p = core->memory.at;
-        core->memory.at += size;
-        core->memory.left -= size;
-    }
-    spin_unlock(&core->memory.lock);
-    return p;
 }
 
-void *pool_at(const pool *p, uint32_t number)
+static void block_unlock(block *b)
 {
-    char *chunk = __atomic_load_n(&p->chunks[number / POOL_CHUNK], __ATOMIC_ACQUIRE);
-    return chunk + (size_t)(number % POOL_CHUNK) * p->block;
+    __atomic_store_n(&b->seq, __atomic_load_n(&b->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
 
-bool pool_take(core_state *core, pool *p, uint32_t *number)
+static bool is_fine(const block *b)
 {
-    uint32_t taken = __atomic_fetch_add(&p->next, 1, __ATOMIC_RELAXED);
-    if (taken >= TAG_BUSY) {
-        __atomic_store_n(&p->next, TAG_BUSY, __ATOMIC_RELAXED); /* so that it never wraps */
-        count(&core->stats.dropped);
-        return false;
-    }
-    char **chunk = &p->chunks[taken / POOL_CHUNK];
-    if (!__atomic_load_n(chunk, __ATOMIC_ACQUIRE)) {
-        spin_lock(core, &p->lock);
-        if (!*chunk) {
-            char *fresh = host_reserve(core, POOL_CHUNK * p->block);
-            if (fresh) __atomic_store_n(chunk, fresh, __ATOMIC_RELEASE);
-        }
-        spin_unlock(&p->lock);
-        if (!__atomic_load_n(chunk, __ATOMIC_ACQUIRE)) return false;
-    }
-    *number = taken;
+    return __atomic_load_n(&b->form, __ATOMIC_ACQUIRE) == FORM_FINE;
+}
+
+static void set_form(block *b, uint16_t form, ft_cell cell)
+{
+    cell_store(&b->cell, cell);
+    __atomic_store_n(&b->hits, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&b->form, form, __ATOMIC_RELEASE);
+}
+
+static bool may_hit(block *b)
+{
+    uint16_t hits = __atomic_load_n(&b->hits, __ATOMIC_RELAXED);
+    if (hits >= HITS) return false;
+    __atomic_store_n(&b->hits, hits + 1, __ATOMIC_RELAXED);
     return true;
 }
 
-static ft_cell **region_slot(core_state *core, uint64_t addr)
-{
-    return &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
-}
+/* --- regions ------------------------------------------------------------------------------------------------------ */
 
-ft_cell *region_of(core_state *core, uint64_t addr)
+region *region_make(core_state *core, uint64_t addr)
 {
-    ft_cell **slot = region_slot(core, addr);
-    ft_cell *region = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (region) return region;
+    region *r = region_at(core, addr);
+    if (r) return r;
+    ft_cell **slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
     spin_lock(core, &core->lock);
-    region = *slot;
-    if (!region) {
-        region = host_reserve(core, ((size_t)1 << FT_REGION_BITS) / FT_GRANULE * sizeof *region);
-        __atomic_store_n(slot, region, __ATOMIC_RELEASE);
+    r = (region *)*slot;
+    if (!r) {
+        region_entry *entry = memory_take(core, sizeof *entry);
+        r = entry ? host_reserve(core, sizeof *r) : NULL;
+        if (r) {
+            *entry = (region_entry){core->regions, r};
+            core->regions = entry;
+            __atomic_store_n(slot, (ft_cell *)r, __ATOMIC_RELEASE);
+        }
     }
     spin_unlock(&core->lock);
-    return region;
+    return r;
 }
 
-uint64_t *vector_entry(core_state *core, read_vector *v, uint32_t slot, bool create)
+void shadow_forget(core_state *core)
 {
-    uint32_t *part = &v->part[slot / PART_ENTRIES];
-    uint32_t number = __atomic_load_n(part, __ATOMIC_ACQUIRE);
-    if (!number) {
-        uint32_t fresh;
-        if (!create || !pool_take(core, &core->parts, &fresh)) return NULL;
-        if (__atomic_compare_exchange_n(part, &number, fresh + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            number = fresh + 1;
+    for (region_entry *e = core->regions; e; e = e->next) {
+        if (core->host.discard) {
+            core->host.discard(core->host.context, e->region, sizeof *e->region);
+            continue;
+        }
+        for (uint32_t i = 0; i < REGION_SIZE / PAGE_SIZE; i++)
+            if (e->region->pages[i].committed)
+                memset(&e->region->cells[i * PAGE_CELLS], 0, PAGE_CELLS * sizeof(ft_cell));
+        memset(e->region->pages, 0, sizeof e->region->pages);
+        memset(e->region->chunks, 0, sizeof e->region->chunks);
     }
-    return &((vector_part *)pool_at(&core->parts, number - 1))->entry[slot % PART_ENTRIES];
+    core->shadow_bytes = 0;
 }
 
-/* --- clearing ----------------------------------------------------------------------------------------------------- */
+/* --- looking without locks ---------------------------------------------------------------------------------------- */
 
-static void clear_vector(core_state *core, uint32_t tag)
+/* What the granule's cell itself does not say: a compact block, byte cells, a read vector. */
+static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_t to)
 {
-    read_vector *v = pool_at(&core->vectors, epoch_clock(tag));
-    for (int i = 0; i < VECTOR_PARTS; i++) {
-        uint32_t number = __atomic_load_n(&v->part[i], __ATOMIC_ACQUIRE);
-        if (!number) continue;
-        vector_part *part = pool_at(&core->parts, number - 1);
-        for (int k = 0; k < PART_ENTRIES; k++)
-            __atomic_store_n(&part->entry[k], 0, __ATOMIC_RELAXED);
+    block *chunk = &r->chunks[from >> CHUNK_BITS], *page = &r->pages[from >> PAGE_BITS];
+    block *b = is_fine(chunk) ? page : chunk;
+    const uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE);
+    if (seq & 1) return false;
+    bool compact = b == chunk || !is_fine(page);
+    ft_cell c = cell_load(compact ? &b->cell : &r->cells[from / FT_GRANULE]);
+    if (__atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) != seq) return false;
+    if (c.write == CELL_SPLIT) {
+        const split_block *split = pool_at(&a->core->pools[POOL_SPLIT], c.write_site);
+        for (; from < to; from++) {
+            ft_cell byte = cell_load(&split->byte[from % FT_GRANULE]);
+            if (__atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) != seq || !cell_settled(a, &byte)) return false;
+        }
+    } else if (!cell_settled(a, &c)) {
+        return false;
     }
+    return __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) == seq && (!compact || may_hit(b));
 }
 
-static void clear_cell(core_state *core, ft_cell *cell)
+bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size)
 {
-    for (;;) {
-        ft_cell old = cell_load(cell);
-        if (!old.write && !old.read) return;
-        if (is_tag(old.write)) {
-            if (epoch_clock(old.write) == TAG_BUSY) {
-                spin_wait(core);
-                continue;
-            }
-            split_block *block = pool_at(&core->splits, epoch_clock(old.write));
-            for (int i = 0; i < FT_GRANULE; i++)
-                clear_cell(core, &block->byte[i]);
+    region *r = region_at(a->core, addr);
+    if (!r) return false;
+    uint64_t at = addr & (REGION_SIZE - 1), end = at + size;
+    while (at < end) {
+        uint64_t stop = (at | (FT_GRANULE - 1)) + 1;
+        if (stop > end) stop = end;
+        const ft_cell *cell = &r->cells[at / FT_GRANULE];
+        bool same = __atomic_load_n(&cell->write, __ATOMIC_RELAXED) == a->epoch ||
+                    (a->op == OP_READ && __atomic_load_n(&cell->read, __ATOMIC_RELAXED) == a->epoch);
+        if (!same && !look_closer(a, r, at, stop)) return false;
+        at = stop;
+    }
+    return true;
+}
+
+/* --- cells -------------------------------------------------------------------------------------------------------- */
+
+static split_block *split_cell(access_state *a, ft_cell *cell, ft_cell c)
+{
+    uint32_t number;
+    if (!pool_take(a->t, POOL_SPLIT, &number)) return NULL;
+    split_block *split = pool_at(&a->core->pools[POOL_SPLIT], number);
+    for (int i = 0; i < FT_GRANULE; i++)
+        cell_store(&split->byte[i], c);
+    readers_hold(a->core, c.read_site, FT_GRANULE - 1);
+    cell_store(cell, (ft_cell){CELL_SPLIT, CELL_SPLIT, number, 0});
+    count_own(&a->t->stats.splits);
+    return split;
+}
+
+static void merge_if_equal(access_state *a, ft_cell *cell, const split_block *split, uint32_t number)
+{
+    ft_cell first = cell_load(&split->byte[0]);
+    for (int i = 1; i < FT_GRANULE; i++)
+        if (!cell_equal(first, cell_load(&split->byte[i]))) return;
+    cell_store(cell, first);
+    readers_drop(a->t, first.read_site, FT_GRANULE - 1);
+    pool_give(a->t, POOL_SPLIT, number);
+    count_own(&a->t->stats.merges);
+}
+
+/* `size` bytes of one granule. Requires the lock of its page. */
+static void apply_granule(access_state *a, ft_cell *cell, uint64_t addr, uint32_t size)
+{
+    ft_cell c = cell_load(cell);
+    if (c.write != CELL_SPLIT) {
+        if (size < FT_GRANULE && cell_settled(a, &c)) return;
+        if (size == FT_GRANULE) {
+            ft_cell old = c;
+            cell_apply(a, &c, addr, size);
+            if (!cell_equal(old, c)) cell_store(cell, c);
             return;
         }
-        ft_cell empty = {.read = is_tag(old.read) ? old.read : 0};
-        if (empty.read) clear_vector(core, empty.read);
-        if (!old.write && empty.read) return;
-        if (cell_swap(cell, &old, &empty)) return;
+        if (!split_cell(a, cell, c)) return;
+        c = cell_load(cell);
     }
-}
-
-static bool cell_is_empty(const ft_cell *cell)
-{
-    ft_cell now = cell_load(cell);
-    return !now.write && !now.read;
-}
-
-/* Cells [from, to): whole pages are given back when there are many. */
-static void clear_cells(core_state *core, ft_cell *from, ft_cell *to)
-{
-    if (core->host.discard && (size_t)(to - from) * sizeof *from >= CLEAR_BY_PAGES) {
-        uintptr_t first = ((uintptr_t)from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-        uintptr_t last = (uintptr_t)to & ~(uintptr_t)(PAGE - 1);
-        clear_cells(core, from, (ft_cell *)first);
-        core->host.discard(core->host.context, (void *)first, last - first);
-        clear_cells(core, (ft_cell *)last, to);
-        return;
+    split_block *split = pool_at(&a->core->pools[POOL_SPLIT], c.write_site);
+    const bool renew = a->renew;
+    a->renew = size == FT_GRANULE; /* equal byte cells are merged */
+    for (uint32_t i = 0; i < size; i++) {
+        ft_cell *byte = &split->byte[(addr + i) % FT_GRANULE], b = cell_load(byte);
+        cell_apply(a, &b, addr + i, 1);
+        cell_store(byte, b);
     }
-    for (ft_cell *cell = from; cell < to; cell++)
-        clear_cell(core, cell);
+    a->renew = renew;
+    merge_if_equal(a, cell, split, c.write_site);
 }
 
-void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
+/* Bytes [from, to) of the region that begins at `base`, inside one fine page. Requires its lock. Returns how far it
+ * came: not to the end when too many races wait to be told. */
+static uint64_t apply_cells(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
 {
-    core_state *core = core_of_thread(thread);
-    if (!is_concurrent(&core->pub)) return; /* what the cells know is ordered before everything to come */
-    const uint64_t region_size = (uint64_t)1 << FT_REGION_BITS;
-    if (size > UINT64_MAX - addr) size = UINT64_MAX - addr;
-    while (size) {
-        uint64_t offset = addr & (region_size - 1);
-        uint64_t part = size < region_size - offset ? size : region_size - offset;
-        ft_cell *region = __atomic_load_n(region_slot(core, addr), __ATOMIC_ACQUIRE);
-        if (region) {
-            uint64_t end = offset + part;
-            uint64_t whole = (offset + FT_GRANULE - 1) & ~(uint64_t)(FT_GRANULE - 1);
-            uint64_t whole_end = end & ~(uint64_t)(FT_GRANULE - 1);
-            /* bytes of granules that are cleared in part */
-            for (uint64_t at = offset; at < end; at++) {
-                if (at == whole && whole < whole_end) at = whole_end;
-                if (at == end) break;
-                ft_cell *cell = region + at / FT_GRANULE;
-                if (cell_is_empty(cell)) continue;
-                split_block *block = cell_split(state_of(thread), cell);
-                if (block) clear_cell(core, &block->byte[at % FT_GRANULE]);
-            }
-            if (whole < whole_end) clear_cells(core, region + whole / FT_GRANULE, region + whole_end / FT_GRANULE);
+    while (from < to && a->races + FT_GRANULE * RACES_PER_CELL <= RACES_PENDING) {
+        uint64_t stop = (from | (FT_GRANULE - 1)) + 1;
+        if (stop > to) stop = to;
+        ft_cell *cell = &r->cells[from / FT_GRANULE], c = cell_load(cell);
+        if (stop - from == FT_GRANULE && cell_apply_simply(a, &c))
+            cell_store(cell, c);
+        else
+            apply_granule(a, cell, base + from, (uint32_t)(stop - from));
+        from = stop;
+    }
+    return from;
+}
+
+/* --- pages -------------------------------------------------------------------------------------------------------- */
+
+static void fill_cells(ft_cell *cells, ft_cell value)
+{
+    for (uint32_t i = 0; i < PAGE_CELLS; i++)
+        cell_store(&cells[i], value);
+}
+
+/* False: the limit of memory. Requires the page's lock. */
+static bool refine_page(access_state *a, region *r, block *page)
+{
+    if (!page->committed && !shadow_charge(a->t, PAGE_CELLS * sizeof(ft_cell))) return false;
+    page->committed = 1;
+    ft_cell c = page->cell;
+    if (!cell_is_empty(c)) fill_cells(&r->cells[(page - r->pages) * PAGE_CELLS], c);
+    readers_hold(a->core, c.read_site, PAGE_CELLS - 1);
+    set_form(page, FORM_FINE, (ft_cell){0});
+    count_own(&a->t->stats.refined);
+    return true;
+}
+
+/* A write to all of a fine page, or its clearing, when there is no race in it: then all of it has one history now, and
+ * the cells need not be written one by one. False: nothing was done. Requires the page's lock. */
+static bool overwrite_page(access_state *a, region *r, block *page)
+{
+    ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], last = {0};
+    if (a->op == OP_READ) return false;
+    for (uint32_t i = 0; i < PAGE_CELLS; i++) {
+        ft_cell c = cell_load(&cells[i]);
+        if (cell_equal(c, last)) continue;
+        last = c;
+        bool is_own = c.write == a->epoch && !(c.read_site & WHERE_READERS);
+        if (!is_own && !cell_apply_simply(a, &c)) return false;
+    }
+    fill_cells(cells, (ft_cell){0});
+    ft_cell now = {.write = a->epoch, .write_site = a->where};
+    set_form(page, FORM_COMPACT, a->op == OP_WRITE ? now : (ft_cell){0});
+    count_own(&a->t->stats.compacted);
+    return true;
+}
+
+/* Requires the page's lock. */
+static void compact_page_if_equal(access_state *a, region *r, block *page)
+{
+    ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], first = cell_load(cells);
+    if (first.write == CELL_SPLIT) return;
+    for (uint32_t i = 1; i < PAGE_CELLS; i++)
+        if (!cell_equal(first, cell_load(&cells[i]))) return;
+    if (!cell_is_empty(first)) fill_cells(cells, (ft_cell){0});
+    readers_drop(a->t, first.read_site, PAGE_CELLS - 1);
+    set_form(page, FORM_COMPACT, first);
+    count_own(&a->t->stats.compacted);
+}
+
+/* An access to `size` bytes of a compact block, if it can be done on its one cell. Requires the block's lock. */
+static bool apply_compact(access_state *a, block *b, uint64_t addr, uint64_t size, bool whole)
+{
+    ft_cell c = b->cell;
+    if (!whole && (!cell_settled(a, &c) || (a->op != OP_CLEAR && !may_hit(b)))) return false;
+    a->renew = whole;
+    cell_apply(a, &c, addr, (uint32_t)size);
+    a->renew = false;
+    cell_store(&b->cell, c);
+    return true;
+}
+
+static void make_room(access_state *a)
+{
+    if (a->races + FT_GRANULE * RACES_PER_CELL > RACES_PENDING) access_tell_races(a);
+}
+
+/* Locks the page when its chunk is fine. */
+static bool lock_page(access_state *a, region *r, block *page)
+{
+    block_lock(a->core, page);
+    if (is_fine(&r->chunks[(page - r->pages) / CHUNK_PAGES])) return true;
+    block_unlock(page);
+    return false;
+}
+
+/* Bytes [from, to) of one page. False: its chunk has become compact. */
+static bool apply_page(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+{
+    block *page = &r->pages[from >> PAGE_BITS];
+    const bool whole = to - from == PAGE_SIZE;
+    for (;;) {
+        make_room(a);
+        if (!lock_page(a, r, page)) return false;
+        bool done =
+            !is_fine(page) && (apply_compact(a, page, base + from, to - from, whole) || !refine_page(a, r, page));
+        if (!done && whole) done = overwrite_page(a, r, page);
+        if (!done) {
+            a->renew = whole;
+            from = apply_cells(a, r, base, from, to);
+            a->renew = false;
+            done = from == to;
+            if (done && whole) compact_page_if_equal(a, r, page);
         }
-        addr += part;
-        size -= part;
+        block_unlock(page);
+        if (done) return true;
+    }
+}
+
+/* --- chunks ------------------------------------------------------------------------------------------------------- */
+
+/* Memory of the cells of a compact chunk. Requires its lock. */
+static void discard_cells(access_state *a, region *r, const block *chunk)
+{
+    block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
+    uint64_t committed = 0;
+    for (int i = 0; i < CHUNK_PAGES; i++)
+        committed += pages[i].committed;
+    if (!committed || !a->core->host.discard) return;
+    a->core->host.discard(a->core->host.context, &r->cells[(chunk - r->chunks) * CHUNK_PAGES * PAGE_CELLS],
+                          CHUNK_PAGES * PAGE_CELLS * sizeof(ft_cell));
+    for (int i = 0; i < CHUNK_PAGES; i++)
+        pages[i].committed = 0;
+    __atomic_sub_fetch(&a->core->shadow_bytes, committed * PAGE_CELLS * sizeof(ft_cell), __ATOMIC_RELAXED);
+}
+
+/* Requires the chunk's lock. */
+static void refine_chunk(access_state *a, region *r, block *chunk)
+{
+    block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
+    ft_cell c = chunk->cell;
+    readers_hold(a->core, c.read_site, CHUNK_PAGES - 1);
+    for (int i = 0; i < CHUNK_PAGES; i++) {
+        block_lock(a->core, &pages[i]);
+        set_form(&pages[i], FORM_COMPACT, c);
+        block_unlock(&pages[i]);
+    }
+    set_form(chunk, FORM_FINE, (ft_cell){0});
+    count_own(&a->t->stats.refined);
+}
+
+static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
+{
+    block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
+    block_lock(a->core, chunk);
+    bool equal = is_fine(chunk);
+    int locked = 0;
+    while (equal && locked < CHUNK_PAGES) {
+        block_lock(a->core, &pages[locked]);
+        equal = !is_fine(&pages[locked]) && cell_equal(pages[locked].cell, pages[0].cell);
+        locked++;
+    }
+    if (equal) {
+        readers_drop(a->t, pages[0].cell.read_site, CHUNK_PAGES - 1);
+        set_form(chunk, FORM_COMPACT, pages[0].cell);
+        for (int i = 0; i < CHUNK_PAGES; i++)
+            set_form(&pages[i], FORM_COMPACT, (ft_cell){0});
+        if (a->op == OP_CLEAR) discard_cells(a, r, chunk);
+        count_own(&a->t->stats.compacted);
+    }
+    while (locked > 0)
+        block_unlock(&pages[--locked]);
+    block_unlock(chunk);
+}
+
+/* Bytes [from, to) of one compact chunk. False: it is fine now. */
+static bool apply_compact_chunk(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+{
+    block *chunk = &r->chunks[from >> CHUNK_BITS];
+    const bool whole = to - from == CHUNK_SIZE;
+    make_room(a);
+    block_lock(a->core, chunk);
+    bool done = false;
+    if (!is_fine(chunk)) {
+        done = apply_compact(a, chunk, base + from, to - from, whole);
+        if (done && whole && a->op == OP_CLEAR) discard_cells(a, r, chunk);
+        if (!done) refine_chunk(a, r, chunk);
+    }
+    block_unlock(chunk);
+    return done;
+}
+
+/* Bytes [from, to) of one chunk. */
+static void apply_chunk(access_state *a, region *r, uint64_t base, uint64_t from, uint64_t to)
+{
+    block *chunk = &r->chunks[from >> CHUNK_BITS];
+    const bool whole = to - from == CHUNK_SIZE;
+    while (from < to) {
+        if (!is_fine(chunk) && apply_compact_chunk(a, r, base, from, to)) return;
+        while (from < to) {
+            uint64_t stop = (from | (PAGE_SIZE - 1)) + 1;
+            if (stop > to) stop = to;
+            if (!apply_page(a, r, base, from, stop)) break;
+            from = stop;
+        }
+    }
+    if (whole) compact_chunk_if_equal(a, r, chunk);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size)
+{
+    const uint64_t from = addr & (REGION_SIZE - 1);
+    region *r = region_at(a->core, addr);
+    if (!r || size == PAGE_SIZE || (addr & (PAGE_SIZE - 1)) + size > PAGE_SIZE) return false;
+    block *page = &r->pages[from >> PAGE_BITS];
+    if (!lock_page(a, r, page)) return false;
+    bool done = is_fine(page) && apply_cells(a, r, addr - from, from, from + size) == from + size;
+    block_unlock(page);
+    return done;
+}
+
+void shadow_apply(access_state *a, uint64_t addr, uint64_t size)
+{
+    while (size) {
+        uint64_t from = addr & (REGION_SIZE - 1), base = addr - from;
+        uint64_t end = size < REGION_SIZE - from ? from + size : REGION_SIZE;
+        addr += end - from;
+        size -= end - from;
+        region *r = a->op == OP_CLEAR ? region_at(a->core, base) : region_make(a->core, base);
+        while (r && from < end) {
+            uint64_t stop = (from | (CHUNK_SIZE - 1)) + 1;
+            if (stop > end) stop = end;
+            apply_chunk(a, r, base, from, stop);
+            from = stop;
+        }
+    }
+}
+
+/* The elements from number `i` on that lie in one fine page, under one lock. Returns the number of the first that is
+ * not done; `i` itself: it must be done alone. */
+static uint64_t apply_page_elements(access_state *a, const ft_strided *e, uint64_t i)
+{
+    uint64_t addr = e->addr + i * (uint64_t)e->stride, from = addr & (REGION_SIZE - 1), base = addr - from;
+    const uint64_t page_end = (from | (PAGE_SIZE - 1)) + 1;
+    region *r = region_at(a->core, addr);
+    if (!r || e->size > page_end - from) return i;
+    block *page = &r->pages[from >> PAGE_BITS];
+    make_room(a);
+    if (!lock_page(a, r, page)) return i;
+    if (is_fine(page)) {
+        while (i < e->count && from < page_end && e->size <= page_end - from) {
+            if (apply_cells(a, r, base, from, from + e->size) != from + e->size) break;
+            from += (uint64_t)e->stride;
+            i++;
+        }
+    }
+    block_unlock(page);
+    return i;
+}
+
+void shadow_apply_strided(access_state *a, ft_strided e)
+{
+    for (uint64_t i = 0; i < e.count;) {
+        uint64_t next = apply_page_elements(a, &e, i);
+        if (next == i) {
+            shadow_apply(a, e.addr + i * (uint64_t)e.stride, e.size);
+            next++;
+        }
+        i = next;
     }
 }

@@ -4,44 +4,82 @@
  * (who releases it has acquired it), and for an atomic it must be so, since a store and its release are two steps and
  * another thread's may come between them.
  *
- * Objects are found in a table of chains that only grow, without a lock; the clocks of one are guarded by its own
- * spin lock. While the program has one thread, all this rests: what one thread releases to itself orders nothing. */
+ * Objects of one 64-byte line are in one bucket of a table, whose lock guards them. An object is made by its first
+ * release, and is no more when its memory is cleared: a program may have an atomic in every block of its heap. While
+ * the program has one thread, all this rests: what one thread releases to itself orders nothing. */
 #include "runtime/core/private.h"
 
-static sync_object *object_at(core_state *core, uint64_t addr)
+enum { LINE_BITS = 6 };
+
+static object_bucket *bucket_of(core_state *core, uint64_t addr)
 {
-    sync_object **bucket = &core->objects[hash_address(addr) >> 48];
-    sync_object *first = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *fresh = NULL;
-    for (;;) {
-        for (sync_object *o = first; o; o = o->next)
-            if (o->addr == addr) return o; /* a fresh one of ours is left behind unused */
-        if (!fresh) {
-            fresh = memory_take(core, sizeof *fresh);
-            if (!fresh) return NULL;
-            fresh->addr = addr;
-        }
-        fresh->next = first;
-        if (__atomic_compare_exchange_n(bucket, &first, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            count(&core->stats.objects);
-            return fresh;
-        }
-    }
+    return &core->objects[hash_address(addr >> LINE_BITS) >> 48];
 }
 
-/* The object, locked; NULL: no memory. */
-static sync_object *object_lock_always(ft_thread *thread, uint64_t addr)
+/* Remembers that the page of addr has objects. */
+static void mark(core_state *core, uint64_t addr)
 {
-    core_state *core = core_of_thread(thread);
-    sync_object *o = object_at(core, addr);
-    if (o) spin_lock(core, &o->lock);
+    region *r = region_make(core, addr);
+    if (!r) return;
+    uint64_t at = addr & (REGION_SIZE - 1);
+    __atomic_store_n(&r->pages[at >> PAGE_BITS].objects, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&r->chunks[at >> CHUNK_BITS].objects, 1, __ATOMIC_RELEASE);
+}
+
+/* Requires the bucket's lock. NULL: no memory. */
+static sync_object *new_object(core_state *core, object_bucket *bucket, uint64_t addr)
+{
+    spin_lock(core, &core->free_objects_lock);
+    sync_object *o = core->free_objects;
+    if (o) core->free_objects = o->next;
+    spin_unlock(&core->free_objects_lock);
+    if (!o) o = memory_take(core, sizeof *o);
+    if (!o) return NULL;
+    o->addr = addr;
+    o->next = bucket->first;
+    bucket->first = o;
+    mark(core, addr);
+    count(&core->stats.objects);
     return o;
 }
 
-/* The same, NULL also when there is nothing to order. */
-static sync_object *object_lock(ft_thread *thread, uint64_t addr)
+static void clear_clock(vector_clock *clock)
 {
-    return is_concurrent(thread->core) ? object_lock_always(thread, addr) : NULL;
+    if (clock->cap) memset(clock->entry, 0, clock->cap * sizeof *clock->entry);
 }
+
+/* Nothing was released there; its place in the table and its clocks' memory stay. */
+static void clear_object(sync_object *o)
+{
+    clear_clock(&o->released[0]);
+    clear_clock(&o->released[1]);
+    o->writer = o->known_to = 0;
+}
+
+/* A thread works on an object between these two. `create`: it is made when it is not there. NULL: it is not. */
+static sync_object *begin(ft_thread *thread, uint64_t addr, bool create)
+{
+    core_state *core = core_of_thread(thread);
+    thread_enter(state_of(thread));
+    object_bucket *bucket = bucket_of(core, addr);
+    spin_lock(core, &bucket->lock);
+    sync_object *o = bucket->first;
+    while (o && o->addr != addr)
+        o = o->next;
+    if (o || !create) return o;
+    o = new_object(core, bucket, addr);
+    if (!o) core_stop(core);
+    return o;
+}
+
+static void end(ft_thread *thread, uint64_t addr, bool tick)
+{
+    spin_unlock(&bucket_of(core_of_thread(thread), addr)->lock);
+    if (tick) thread_tick(state_of(thread));
+    thread_leave(state_of(thread));
+}
+
+/* --- clocks ------------------------------------------------------------------------------------------------------- */
 
 static void clock_to_thread(const vector_clock *from, thread_state *t)
 {
@@ -49,56 +87,72 @@ static void clock_to_thread(const vector_clock *from, thread_state *t)
         if (from->entry[i] > t->clock[i]) t->clock[i] = from->entry[i];
 }
 
-static void thread_to_clock(core_state *core, const thread_state *t, vector_clock *to)
+static void grow_clock(core_state *core, vector_clock *clock, uint32_t needed)
 {
-    uint32_t high = __atomic_load_n(&core->slot_high, __ATOMIC_ACQUIRE);
-    if (to->cap < high) {
-        uint32_t cap = (high + 15) & ~15u;
-        if (cap > FT_SLOTS) cap = FT_SLOTS;
-        uint32_t *entry = memory_take(core, cap * sizeof *entry);
-        if (entry) {
-            if (to->cap) memcpy(entry, to->entry, to->cap * sizeof *entry);
-            to->entry = entry;
-            to->cap = cap;
-        }
+    uint32_t cap = clock->cap ? clock->cap : 8;
+    while (cap < needed)
+        cap *= 2;
+    uint32_t *entry = memory_take(core, cap * sizeof *entry);
+    if (!entry) {
+        core_stop(core);
+        return;
     }
-    for (uint32_t i = 0; i < to->cap; i++)
-        if (t->clock[i] > to->entry[i]) to->entry[i] = t->clock[i];
+    if (clock->cap) memcpy(entry, clock->entry, clock->cap * sizeof *entry);
+    clock->entry = entry;
+    clock->cap = cap;
 }
 
-static void clock_clear(vector_clock *clock)
+/* Returns whether the clock had nothing that the thread does not know. */
+static bool thread_to_clock(core_state *core, const thread_state *t, vector_clock *to)
 {
-    if (clock->cap) memset(clock->entry, 0, clock->cap * sizeof *clock->entry);
+    uint32_t high = __atomic_load_n(&core->slot_high, __ATOMIC_ACQUIRE);
+    if (to->cap < high) grow_clock(core, to, high);
+    uint32_t more = 0;
+    for (uint32_t i = 0; i < to->cap && i < FT_SLOTS; i++) {
+        uint32_t mine = t->clock[i], there = to->entry[i];
+        more |= there > mine;
+        to->entry[i] = there > mine ? there : mine;
+    }
+    return !more;
 }
+
+static void acquire(sync_object *o, thread_state *t)
+{
+    if (o->known_to != t->pub.number + 1) clock_to_thread(&o->released[0], t);
+}
+
+static void release(core_state *core, sync_object *o, const thread_state *t)
+{
+    o->known_to = thread_to_clock(core, t, &o->released[0]) ? t->pub.number + 1 : 0;
+}
+
+/* --- locks and atomics -------------------------------------------------------------------------------------------- */
 
 void ft_acquire(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock(thread, object);
-    if (!o) return;
-    clock_to_thread(&o->released[0], state_of(thread));
-    spin_unlock(&o->lock);
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, false);
+    if (o) acquire(o, state_of(thread));
+    end(thread, object, false);
 }
 
 void ft_release(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock(thread, object);
-    if (!o) return;
-    thread_to_clock(core_of_thread(thread), state_of(thread), &o->released[0]);
-    spin_unlock(&o->lock);
-    thread_tick(state_of(thread));
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, true);
+    if (o) release(core_of_thread(thread), o, state_of(thread));
+    end(thread, object, true);
 }
 
 void ft_forget(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock(thread, object);
-    if (!o) return;
-    clock_clear(&o->released[0]);
-    clock_clear(&o->released[1]);
-    o->writer = 0;
-    spin_unlock(&o->lock);
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, false);
+    if (o) clear_object(o);
+    end(thread, object, false);
 }
 
-/* --- reader-writer locks: readers come after writers, writers after readers and writers --------------------------- */
+/* Readers come after writers, writers after readers and writers. Who the writer is must be right at all times. */
 
 void ft_lock_read(ft_thread *thread, uint64_t object)
 {
@@ -107,23 +161,25 @@ void ft_lock_read(ft_thread *thread, uint64_t object)
 
 void ft_lock_write(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock_always(thread, object);
-    if (!o) return;
-    clock_to_thread(&o->released[0], state_of(thread));
-    clock_to_thread(&o->released[1], state_of(thread));
-    o->writer = thread->number + 1;
-    spin_unlock(&o->lock);
+    sync_object *o = begin(thread, object, true);
+    if (o) {
+        acquire(o, state_of(thread));
+        clock_to_thread(&o->released[1], state_of(thread));
+        o->writer = thread->number + 1;
+    }
+    end(thread, object, false);
 }
 
 void ft_unlock(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock_always(thread, object); /* `writer` must be right at all times */
-    if (!o) return;
-    bool wrote = o->writer == thread->number + 1;
-    if (wrote) o->writer = 0;
-    thread_to_clock(core_of_thread(thread), state_of(thread), &o->released[wrote ? 0 : 1]);
-    spin_unlock(&o->lock);
-    thread_tick(state_of(thread));
+    sync_object *o = begin(thread, object, is_concurrent(thread->core));
+    if (o && o->writer == thread->number + 1) {
+        o->writer = 0;
+        release(core_of_thread(thread), o, state_of(thread));
+    } else if (o) {
+        thread_to_clock(core_of_thread(thread), state_of(thread), &o->released[1]);
+    }
+    end(thread, object, o != NULL);
 }
 
 /* --- barriers --------------------------------------------------------------------------------------------------------
@@ -139,10 +195,11 @@ static barrier_round *round_at(core_state *core, sync_object *o, uint32_t number
         o->spare_rounds = r->next;
     else if (create)
         r = memory_take(core, sizeof *r);
+    if (!r && create) core_stop(core);
     if (!r) return NULL;
     r->number = number;
     r->inside = 0;
-    clock_clear(&r->released);
+    clear_clock(&r->released);
     r->next = o->rounds;
     o->rounds = r;
     return r;
@@ -160,42 +217,126 @@ static void drop_round(sync_object *o, barrier_round *r)
 
 void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count)
 {
-    sync_object *o = object_lock_always(thread, object); /* the count is needed when there are more threads */
-    if (!o) return;
-    o->count = count;
-    o->arrived = 0;
-    o->round++; /* a barrier that was here before may have been destroyed before all of its threads had left */
-    spin_unlock(&o->lock);
+    sync_object *o = begin(thread, object, true); /* the count is needed when there are more threads */
+    if (o) {
+        o->count = count;
+        o->arrived = 0;
+        o->round++; /* a barrier that was here before may have been destroyed before all of its threads had left */
+    }
+    end(thread, object, false);
 }
 
 uint32_t ft_barrier_enter(ft_thread *thread, uint64_t object)
 {
-    sync_object *o = object_lock(thread, object);
-    if (!o) return 0;
+    if (!is_concurrent(thread->core)) return 0;
     core_state *core = core_of_thread(thread);
-    uint32_t number = o->round;
-    barrier_round *r = round_at(core, o, number, true);
+    sync_object *o = begin(thread, object, true);
+    uint32_t number = o ? o->round : 0;
+    barrier_round *r = o ? round_at(core, o, number, true) : NULL;
     if (r) {
         thread_to_clock(core, state_of(thread), &r->released);
         r->inside++;
     }
-    if (o->count && ++o->arrived >= o->count) {
+    if (o && o->count && ++o->arrived >= o->count) {
         o->arrived = 0;
         o->round++;
     }
-    spin_unlock(&o->lock);
-    thread_tick(state_of(thread));
+    end(thread, object, true);
     return number;
 }
 
 void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round)
 {
-    sync_object *o = object_lock(thread, object);
-    if (!o) return;
-    barrier_round *r = round_at(core_of_thread(thread), o, round, false);
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, false);
+    barrier_round *r = o ? round_at(core_of_thread(thread), o, round, false) : NULL;
     if (r) {
         clock_to_thread(&r->released, state_of(thread));
         if (--r->inside == 0 && round != o->round) drop_round(o, r);
     }
-    spin_unlock(&o->lock);
+    end(thread, object, false);
+}
+
+/* --- forgetting --------------------------------------------------------------------------------------------------- */
+
+/* Threads may still be on their way out of a barrier whose memory has another use already. */
+static bool is_in_use(const sync_object *o)
+{
+    for (const barrier_round *r = o->rounds; r; r = r->next)
+        if (r->inside) return true;
+    return false;
+}
+
+static void remove_line(core_state *core, uint64_t line, uint64_t from, uint64_t to)
+{
+    object_bucket *bucket = bucket_of(core, line);
+    spin_lock(core, &bucket->lock);
+    for (sync_object **link = &bucket->first; *link;) {
+        sync_object *o = *link;
+        if (o->addr < from || o->addr >= to || is_in_use(o)) {
+            link = &o->next;
+            continue;
+        }
+        *link = o->next;
+        clear_object(o);
+        while (o->rounds)
+            drop_round(o, o->rounds);
+        o->count = o->arrived = 0; /* the number of its round goes on: somebody may still ask for an earlier one */
+        spin_lock(core, &core->free_objects_lock);
+        o->next = core->free_objects;
+        core->free_objects = o;
+        spin_unlock(&core->free_objects_lock);
+    }
+    spin_unlock(&bucket->lock);
+}
+
+/* [from, to) of one page. */
+static void forget_page(core_state *core, block *page, uint64_t from, uint64_t to)
+{
+    if (!__atomic_load_n(&page->objects, __ATOMIC_ACQUIRE)) return;
+    if (to - from == PAGE_SIZE) __atomic_store_n(&page->objects, 0, __ATOMIC_RELAXED);
+    for (uint64_t line = from >> LINE_BITS << LINE_BITS; line < to; line += 1 << LINE_BITS)
+        remove_line(core, line, from, to);
+}
+
+/* [from, to) of one chunk. */
+static void forget_chunk(core_state *core, region *r, uint64_t from, uint64_t to)
+{
+    block *chunk = &r->chunks[(from & (REGION_SIZE - 1)) >> CHUNK_BITS];
+    if (!__atomic_load_n(&chunk->objects, __ATOMIC_ACQUIRE)) return;
+    if (to - from == CHUNK_SIZE) __atomic_store_n(&chunk->objects, 0, __ATOMIC_RELAXED);
+    while (from < to) {
+        uint64_t stop = (from | (PAGE_SIZE - 1)) + 1;
+        if (stop > to) stop = to;
+        forget_page(core, &r->pages[(from & (REGION_SIZE - 1)) >> PAGE_BITS], from, stop);
+        from = stop;
+    }
+}
+
+void sync_forget_range(core_state *core, uint64_t addr, uint64_t size)
+{
+    uint64_t end_of_range = addr + size;
+    while (addr < end_of_range) {
+        region *r = region_at(core, addr);
+        uint64_t stop = r ? (addr | (CHUNK_SIZE - 1)) + 1 : (addr | (REGION_SIZE - 1)) + 1;
+        if (stop > end_of_range) stop = end_of_range;
+        if (r) forget_chunk(core, r, addr, stop);
+        addr = stop;
+    }
+}
+
+void sync_reset(core_state *core, bool unlock)
+{
+    for (uint32_t i = 0; i < OBJECT_BUCKETS; i++) {
+        object_bucket *bucket = &core->objects[i];
+        if (unlock) bucket->lock = 0;
+        for (sync_object *o = bucket->first; o; o = o->next) {
+            uint32_t writer = o->writer;
+            clear_object(o);
+            o->writer = writer;
+            for (barrier_round *r = o->rounds; r; r = r->next)
+                clear_clock(&r->released);
+            mark(core, o->addr); /* the marks were in the shadow memory that is gone */
+        }
+    }
 }

@@ -5,78 +5,124 @@
  * an epoch of an earlier owner, found in a cell, is ordered before the new owner as it must be, and nobody who has not
  * synchronised with the earlier owner can have its clock.
  *
- * A thread whose clock runs out goes on in another slot. When no slot is left, a thread has none: it still carries
- * other threads' clocks from lock to lock, so that no false race is reported, but its own accesses are not checked;
- * such threads are counted. */
+ * A thread whose clock runs out goes on in another slot. When no slot is left, there is a reset (reset.c), after which
+ * all slots but those of running threads are fresh. Only when more threads than slots run at once, some have none: they
+ * still carry other threads' clocks from lock to lock, so that no false race is reported, but their own accesses are
+ * not checked until a slot becomes free; such threads are counted. */
 #include "runtime/core/private.h"
+
+enum { RESERVE = 2 }; /* clocks at the end of a slot that are not used: 0 is never, and the last one ends it */
+enum { MIN_SHADOW = 1 << 17 };
+
+static void init_pools(core_state *core)
+{
+    core->pools[POOL_SPLIT].block = sizeof(split_block);
+    for (unsigned i = 0; i < READER_CLASSES; i++)
+        core->pools[POOL_READERS + i].block = readers_block_size(i);
+    for (unsigned i = 0; i < POOLS; i++)
+        while (core->pools[i].block << (core->pools[i].shift + 1) <= POOL_CHUNK_BYTES)
+            core->pools[i].shift++;
+}
 
 ft_core *ft_create(const ft_host *host)
 {
-    size_t size = (sizeof(core_state) + 4095) & ~(size_t)4095;
+    size_t size = (sizeof(core_state) + HOST_PAGE - 1) & ~(size_t)(HOST_PAGE - 1);
     core_state *core = host->reserve(host->context, size);
     if (!core) return NULL;
     core->host = *host;
-    core->clock_limit = FT_CLOCK_MAX;
-    core->splits.block = sizeof(split_block);
-    core->vectors.block = sizeof(read_vector);
-    core->parts.block = sizeof(vector_part);
+    core->limits = (ft_limits){.clock = FT_CLOCK_MAX, .slots = FT_SLOTS};
+    init_pools(core);
     return &core->pub;
+}
+
+void ft_set_limits(ft_core *core, const ft_limits *limits)
+{
+    ft_limits *l = &core_of(core)->limits;
+    if (limits->clock >= 4 && limits->clock < FT_CLOCK_MAX) l->clock = limits->clock;
+    if (limits->slots && limits->slots < FT_SLOTS) l->slots = limits->slots;
+    if (limits->shadow_bytes) l->shadow_bytes = limits->shadow_bytes < MIN_SHADOW ? MIN_SHADOW : limits->shadow_bytes;
+}
+
+static void add_stats(ft_stats *to, const ft_stats *from)
+{
+    const uint64_t *source = (const uint64_t *)from;
+    uint64_t *sum = (uint64_t *)to;
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+        sum[i] += __atomic_load_n(&source[i], __ATOMIC_RELAXED);
 }
 
 void ft_statistics(ft_core *core, ft_stats *out)
 {
     core_state *c = core_of(core);
-    const uint64_t *from = (const uint64_t *)&c->stats;
-    uint64_t *to = (uint64_t *)out;
-    for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
-        to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+    memset(out, 0, sizeof *out);
+    add_stats(out, &c->stats);
+    for (thread_state *t = __atomic_load_n(&c->all_threads, __ATOMIC_ACQUIRE); t; t = t->next)
+        add_stats(out, &t->stats);
+    out->shadow_bytes = __atomic_load_n(&c->shadow_bytes, __ATOMIC_RELAXED);
 }
 
-void ft_limit_clock(ft_core *core, uint32_t limit)
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+bool thread_enter_later(thread_state *t)
 {
-    core_of(core)->clock_limit = limit;
+    for (;;) {
+        uint32_t now = INSIDE_NOT;
+        if (__atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_CALL, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+        if (now == INSIDE_CALL) return false;
+        spin_wait(core_of_thread(&t->pub)); /* another thread does a reset */
+    }
 }
 
-/* An array that doubles; the old one is left behind. False: no memory. Requires core->lock. */
-static bool grow(core_state *core, void **data, uint32_t *cap, uint32_t needed, size_t item)
+/* A handler may come at any time: what it defers after the last look is done by entering once more. */
+void thread_leave_busily(thread_state *t)
 {
-    if (needed <= *cap) return true;
-    uint32_t larger = *cap ? *cap * 2 : 8;
-    void *fresh = memory_take(core, larger * item);
-    if (!fresh) return false;
-    if (*cap) memcpy(fresh, *data, *cap * item);
-    *data = fresh;
-    *cap = larger;
+    if (__atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL && !thread_enter(t)) return;
+    do {
+        check_deferred(t);
+        reset_kind wanted = t->wants_reset;
+        uint32_t seen = core_of_thread(&t->pub)->resets; /* nobody does one while this thread is inside */
+        t->wants_reset = RESET_NONE;
+        __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+        if (wanted) core_reset(t, wanted, seen);
+    } while (t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED) && thread_enter(t));
+}
+
+/* --- slots -------------------------------------------------------------------------------------------------------- */
+
+static bool is_usable(const core_state *core, const thread_state *t, uint32_t slot)
+{
+    const slot_state *s = &core->slots[slot];
+    return !s->in_use && s->last + RESERVE < core->limits.clock && s->last <= t->clock[slot];
+}
+
+/* Leaves t without one when there is none. Requires core->lock, and t->clock to have what is ordered before it. */
+static bool take_slot(core_state *core, thread_state *t)
+{
+    uint32_t slot = 0;
+    while (slot < core->limits.slots && !is_usable(core, t, slot))
+        slot++;
+    slot_state *s = &core->slots[slot];
+    if (slot == core->limits.slots ||
+        !memory_grow(core, (void **)&s->owners, &s->owner_cap, s->owner_count + 1, sizeof *s->owners))
+        return false;
+    uint32_t clock = s->last + 1;
+    if (s->owner_count && s->owners[s->owner_count - 1].number != t->pub.number) count(&core->stats.slots_reused);
+    s->in_use = true;
+    s->owners[s->owner_count++] = (slot_owner){clock, t->pub.number};
+    if (slot >= core->slot_high) __atomic_store_n(&core->slot_high, slot + 1, __ATOMIC_RELEASE);
+    t->slot = slot;
+    t->clock[slot] = clock;
+    __atomic_store_n(&t->pub.epoch, epoch_make(slot, clock), __ATOMIC_RELAXED);
     return true;
 }
 
-static bool is_usable(const core_state *core, const thread_state *creator, uint32_t slot)
+void thread_give_slot(core_state *core, thread_state *t)
 {
-    const slot_state *s = &core->slots[slot];
-    return !s->in_use && s->last + 1 < core->clock_limit && s->last <= creator->clock[slot];
-}
-
-/* Gives t a slot. Requires core->lock, and t->clock to have what is ordered before it. */
-static void enter_slot(core_state *core, thread_state *t)
-{
-    uint32_t slot = 0;
-    while (slot < FT_SLOTS && !is_usable(core, t, slot))
-        slot++;
-    slot_state *s = &core->slots[slot];
-    if (slot < FT_SLOTS && grow(core, (void **)&s->owners, &s->owner_cap, s->owner_count + 1, sizeof *s->owners)) {
-        uint32_t clock = s->last + 1;
-        s->in_use = true;
-        s->owners[s->owner_count++] = (slot_owner){clock, t->pub.number};
-        if (slot >= core->slot_high) __atomic_store_n(&core->slot_high, slot + 1, __ATOMIC_RELEASE);
-        t->slot = slot;
-        t->clock[slot] = clock;
-        t->pub.epoch = epoch_make(slot, clock);
-        return;
-    }
-    t->slot = NO_SLOT;
-    t->pub.epoch = 0;
-    if (!t->is_known) core->stats.threads_unchecked++;
+    if (take_slot(core, t) || t->is_known) return;
     t->is_known = true;
+    count(&core->stats.threads_unchecked);
+    core_notice(core, NOTICE_NO_SLOT);
 }
 
 /* Requires core->lock. */
@@ -86,7 +132,7 @@ static void leave_slot(core_state *core, thread_state *t)
     core->slots[t->slot].in_use = false;
     core->slots[t->slot].last = t->clock[t->slot];
     t->slot = NO_SLOT;
-    t->pub.epoch = 0;
+    __atomic_store_n(&t->pub.epoch, 0, __ATOMIC_RELAXED);
 }
 
 uint32_t thread_owner(core_state *core, uint32_t epoch)
@@ -103,24 +149,31 @@ uint32_t thread_owner(core_state *core, uint32_t epoch)
     return number;
 }
 
+/* Requires that no lock is held. */
 void thread_tick(thread_state *t)
 {
-    if (t->slot == NO_SLOT) return;
     core_state *core = core_of_thread(&t->pub);
-    if (t->clock[t->slot] + 1 < core->clock_limit) {
-        t->pub.epoch = epoch_make(t->slot, ++t->clock[t->slot]);
+    check_deferred(t); /* what a signal handler did so far belongs to this epoch */
+    const bool has_slot = t->slot != NO_SLOT;
+    if (has_slot && t->clock[t->slot] + RESERVE < core->limits.clock) {
+        __atomic_store_n(&t->pub.epoch, epoch_make(t->slot, ++t->clock[t->slot]), __ATOMIC_RELAXED);
         return;
     }
     spin_lock(core, &core->lock);
     leave_slot(core, t);
-    enter_slot(core, t);
-    core->stats.slots_changed++;
+    if (take_slot(core, t))
+        __atomic_add_fetch(&core->stats.slots_changed, has_slot, __ATOMIC_RELAXED);
+    else if (core->running <= core->limits.slots)
+        t->wants_reset = has_slot ? RESET_CLOCKS : RESET_SLOTS;
+    else
+        thread_give_slot(core, t);
     spin_unlock(&core->lock);
 }
 
-/* When one thread is left and everything any other did is ordered before it, checks may rest until it forks. Requires
- * core->lock. */
-static void rest_if_alone(core_state *core, const thread_state *t)
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+/* When one thread is left and everything any other did is ordered before it, checks may rest until it forks. */
+void thread_rest_if_alone(core_state *core, const thread_state *t)
 {
     if (core->running != 1) return;
     for (uint32_t slot = 0; slot < core->slot_high; slot++)
@@ -128,27 +181,28 @@ static void rest_if_alone(core_state *core, const thread_state *t)
     __atomic_store_n(&core->pub.concurrent, 0, __ATOMIC_RELAXED);
 }
 
-/* A thread_state with everything but clocks. Requires core->lock. */
+/* A thread_state with everything but clocks and slot. Requires core->lock. */
 static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site)
 {
     thread_state *t = core->free_threads;
-    if (!grow(core, (void **)&core->infos, &core->info_cap, core->thread_count + 1, sizeof *core->infos)) return NULL;
+    if (!memory_grow(core, (void **)&core->infos, &core->info_cap, core->thread_count + 1, sizeof *core->infos))
+        return NULL;
     if (t) {
         core->free_threads = t->next_free;
-        thread_state old = {.next = t->next, .spare_split = t->spare_split, .spare_vector = t->spare_vector};
-        *t = old;
+        t->is_free = t->ended = t->is_known = false;
+        t->deferred_head = t->deferred_tail = 0;
     } else {
         t = memory_take(core, sizeof *t);
         if (!t) return NULL;
         t->next = core->all_threads;
-        core->all_threads = t;
+        t->pub.core = &core->pub;
+        __atomic_store_n(&core->all_threads, t, __ATOMIC_RELEASE);
     }
     t->pub.number = core->thread_count++;
-    t->pub.core = &core->pub;
     t->slot = NO_SLOT;
     core->infos[t->pub.number] = (ft_thread_info){.number = t->pub.number, .creator = creator, .site = site};
     core->running++;
-    core->stats.threads++;
+    count(&core->stats.threads);
     return t;
 }
 
@@ -157,36 +211,62 @@ ft_thread *ft_first_thread(ft_core *core)
     core_state *c = core_of(core);
     spin_lock(c, &c->lock);
     thread_state *t = new_thread(c, 0, 0);
-    if (t) enter_slot(c, t);
+    if (t) thread_give_slot(c, t);
     spin_unlock(&c->lock);
-    return t ? &t->pub : NULL;
-}
-
-ft_thread *ft_fork(ft_thread *parent, ft_site site)
-{
-    core_state *core = core_of_thread(parent);
-    thread_state *p = state_of(parent);
-    spin_lock(core, &core->lock);
-    thread_state *t = new_thread(core, parent->number, site);
-    if (t) {
-        memcpy(t->clock, p->clock, sizeof t->clock);
-        enter_slot(core, t);
-        __atomic_store_n(&core->pub.concurrent, 1, __ATOMIC_RELAXED);
-    }
-    spin_unlock(&core->lock);
-    if (t) thread_tick(p);
     return t ? &t->pub : NULL;
 }
 
 /* Requires core->lock. */
 static void free_thread(core_state *core, thread_state *t)
 {
+    if (t->is_free) return;
+    t->is_free = true;
     t->next_free = core->free_threads;
     core->free_threads = t;
 }
 
-/* Requires core->lock. */
-static void end_thread(core_state *core, thread_state *t)
+/* The child in *child. False: there is no slot for it, but there will be one after a reset; not so when this is the
+ * last try. */
+static bool try_fork(core_state *core, thread_state *p, ft_site site, bool is_last, thread_state **child)
+{
+    bool done = true;
+    spin_lock(core, &core->lock);
+    thread_state *t = new_thread(core, p->pub.number, site);
+    if (t) {
+        memcpy(t->clock, p->clock, sizeof t->clock);
+        done = take_slot(core, t) || is_last || core->running > core->limits.slots;
+        if (done && t->slot == NO_SLOT) thread_give_slot(core, t);
+        if (done && !core->is_stopped) __atomic_store_n(&core->pub.concurrent, 1, __ATOMIC_RELAXED);
+    }
+    if (!done) { /* as if it had never been */
+        core->thread_count--;
+        __atomic_sub_fetch(&core->stats.threads, 1, __ATOMIC_RELAXED);
+        core->running--;
+        free_thread(core, t);
+        t = NULL;
+    }
+    spin_unlock(&core->lock);
+    *child = t;
+    return done;
+}
+
+ft_thread *ft_fork(ft_thread *parent, ft_site site)
+{
+    enum { TRIES = 8 }; /* others may take what a reset has freed */
+    core_state *core = core_of_thread(parent);
+    thread_state *p = state_of(parent), *t;
+    thread_enter(p);
+    for (unsigned tries = 1; !try_fork(core, p, site, tries == TRIES, &t); tries++) {
+        p->wants_reset = RESET_SLOTS;
+        thread_leave(p);
+        thread_enter(p);
+    }
+    if (t) thread_tick(p);
+    thread_leave(p);
+    return t ? &t->pub : NULL;
+}
+
+void thread_end(core_state *core, thread_state *t)
 {
     if (t->ended) return;
     t->ended = true;
@@ -201,55 +281,45 @@ static void join_clock(core_state *core, thread_state *t, const thread_state *ot
         if (other->clock[i] > t->clock[i]) t->clock[i] = other->clock[i];
 }
 
-void ft_fork_undo(ft_thread *parent, ft_thread *child)
-{
-    core_state *core = core_of_thread(parent);
-    spin_lock(core, &core->lock);
-    end_thread(core, state_of(child)); /* nothing happened in its epoch: it is as good as joined */
-    join_clock(core, state_of(parent), state_of(child));
-    free_thread(core, state_of(child));
-    rest_if_alone(core, state_of(parent));
-    spin_unlock(&core->lock);
-}
-
 void ft_end(ft_thread *thread)
 {
     core_state *core = core_of_thread(thread);
+    thread_state *t = state_of(thread);
+    thread_enter(t);
+    readers_forget_memos(t);
+    pool_return_all(t);
     spin_lock(core, &core->lock);
-    end_thread(core, state_of(thread));
+    thread_end(core, t);
     spin_unlock(&core->lock);
+    thread_leave(t);
 }
 
 void ft_join(ft_thread *thread, ft_thread *child)
 {
     core_state *core = core_of_thread(thread);
     thread_state *t = state_of(thread), *c = state_of(child);
+    thread_enter(t);
     spin_lock(core, &core->lock);
-    end_thread(core, c);
+    thread_end(core, c);
     join_clock(core, t, c);
     free_thread(core, c);
-    rest_if_alone(core, t);
+    thread_rest_if_alone(core, t);
     spin_unlock(&core->lock);
+    thread_leave(t);
 }
 
-void ft_forked_process(ft_thread *thread)
+void ft_fork_undo(ft_thread *parent, ft_thread *child)
 {
-    core_state *core = core_of_thread(thread);
-    thread_state *t = state_of(thread);
-    /* Threads that held these are not in this process. Their half-done updates only lack what is ordered now anyway. */
-    core->lock = core->memory.lock = core->heap_lock = 0;
-    core->splits.lock = core->vectors.lock = core->parts.lock = 0;
-    for (uint32_t i = 0; i < OBJECT_BUCKETS; i++)
-        for (sync_object *o = core->objects[i]; o; o = o->next)
-            o->lock = 0;
-    for (uint32_t i = 0; i < HEAP_BUCKETS; i++)
-        core->heap[i].lock = 0;
-    for (thread_state *other = core->all_threads; other; other = other->next) {
-        if (other == t) continue;
-        join_clock(core, t, other);
-        end_thread(core, other);
-    }
-    rest_if_alone(core, t);
+    ft_join(parent, child); /* nothing happened in its epoch: it is as good as joined */
+}
+
+void ft_never_joined(ft_core *core, ft_thread *child)
+{
+    core_state *c = core_of(core);
+    spin_lock(c, &c->lock);
+    thread_end(c, state_of(child));
+    free_thread(c, state_of(child));
+    spin_unlock(&c->lock);
 }
 
 bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out)

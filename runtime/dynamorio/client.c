@@ -52,6 +52,11 @@ static void host_yield(void *context)
     dr_thread_yield();
 }
 
+static void host_notice(void *context, const char *line)
+{
+    client_say("%s", line);
+}
+
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 static const char help[] = "librace.so: reports data races of a program that `race` has made plans for\n"
@@ -154,7 +159,13 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
         refuse("DynamoRIO's extensions do not", "start");
     client.report_lock = dr_mutex_create();
     open_log();
-    ft_host host = {NULL, host_reserve, host_discard, host_yield, report_race};
+    ft_host host = {
+        .reserve = host_reserve,
+        .discard = host_discard,
+        .yield = host_yield,
+        .race = report_race,
+        .notice = host_notice,
+    };
     client.core = ft_create(&host);
     if (!client.core) refuse("not enough memory", "to start");
     module_init();

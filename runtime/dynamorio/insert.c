@@ -56,12 +56,8 @@ static void on_check(const client_module *module, const plan_action *a, ft_site 
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t addr = expr_address(a, module, &mc);
     uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
-    if (elements == 1 || a->stride == (int64_t)a->size) {
-        check(t, a->flags & PLAN_WRITE, addr, elements * a->size, site);
-        return;
-    }
-    for (uint64_t i = 0; i < elements; i++)
-        check(t, a->flags & PLAN_WRITE, addr + i * (uint64_t)(int64_t)a->stride, a->size, site);
+    ft_strided range = {.addr = addr, .size = a->size, .count = elements, .stride = a->stride};
+    if (t->ft) (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
 }
 
 static void on_rep_before(const client_module *module, const plan_action *a, uint number)

@@ -177,9 +177,10 @@ void report_summary(void)
 {
     ft_stats s;
     ft_statistics(client.core, &s);
-    if (s.threads_unchecked)
-        client_say("%llu threads ran unchecked: too many at once", (unsigned long long)s.threads_unchecked);
-    if (s.dropped) client_say("memory ran out: races may have been missed");
+    uint64_t resets = s.resets_clocks + s.resets_slots + s.resets_memory;
+    if (resets || s.threads_unchecked || s.dropped)
+        client_say("races may have been missed: %llu resets, %llu threads unchecked, %llu facts dropped",
+                   (unsigned long long)resets, (unsigned long long)s.threads_unchecked, (unsigned long long)s.dropped);
     if (client.reported)
         client_say("reported %llu %s", (unsigned long long)client.reported, client.reported == 1 ? "race" : "races");
     if (!client.stats) return;
