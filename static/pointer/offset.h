@@ -141,7 +141,7 @@ static inline int64_t offset_at(offset_t place)
     return offset_is_exact(place) ? offset_value(place) : offset_residue(place);
 }
 
-enum { OFFSET_SLACK = 4096 }; /* bytes that a pointer may lie before an object and come back */
+enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before an object and come back */
 
 /* A place in an array of elements as a place in one of them; 0: outside of the object. */
 static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
@@ -155,25 +155,46 @@ static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
     return offset_element((uint32_t)(at < 0 ? at + element : at));
 }
 
-/* The level of a class of which each place moves by k. */
-static inline uint32_t offset_moved(offset_t place, int64_t k, const pta_shape *shape)
+/* The window around all places of a class after they have moved by k: still the same when they stay in their elements of its
+ * array. */
+static inline uint32_t offset_moved_window(offset_t place, int64_t k, const pta_shape *shape)
 {
-    if (!offset_has_windows(shape)) {
-        int64_t least = offset_least(place);
-        return least == OFFSET_NO_LEAST ? 0 : offset_level(least + k);
+    uint32_t window = offset_window(place);
+    int64_t stride = offset_stride(place), start = shape->windows[window].start, end = shape->windows[window].end;
+    int64_t inside = ((int64_t)offset_residue(place) - start) % stride;
+    if (inside < 0) inside += stride;
+    if (inside + k >= 0 && inside + k < stride) return window;
+    while (window && (shape->windows[window].start > start + k || shape->windows[window].end < end + k))
+        window = shape->windows[window].parent;
+    return window;
+}
+
+static inline uint32_t offset_moved_level(offset_t place, int64_t k)
+{
+    int64_t least = offset_least(place);
+    return least == OFFSET_NO_LEAST ? 0 : offset_level(least + k);
+}
+
+/* Moves each place of a class that is none of an element. In an array, what leaves its element comes into the next one. */
+static inline offset_t offset_add_class(offset_t place, int64_t k, const pta_shape *shape)
+{
+    uint64_t stride = offset_stride(place);
+    uint32_t level = !k ? offset_window(place) : offset_has_windows(shape) ? offset_moved_window(place, k, shape)
+                                                                            : offset_moved_level(place, k);
+    bool array = shape && shape->element && shape->total != shape->element;
+    if (k && array && !(offset_has_windows(shape) && level)) {
+        stride = offset_gcd(stride, shape->element);
+        level = 0;
     }
-    const shape_window *w = &shape->windows[offset_window(place)];
-    return k > (int64_t)w->start - w->end && k < (int64_t)w->end - w->start ? offset_window(place) : 0;
+    return offset_class(stride, (int64_t)offset_residue(place) + k, level);
 }
 
 static inline offset_t offset_add(offset_t place, int64_t k, const pta_shape *shape)
 {
     if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) + k), shape);
-    if (offset_is_element(place)) {
-        int64_t at = ((int64_t)offset_residue(place) + k) % shape->element;
-        return offset_element((uint32_t)(at < 0 ? at + shape->element : at));
-    }
-    return offset_class(offset_stride(place), (int64_t)offset_residue(place) + k, offset_moved(place, k, shape));
+    if (!offset_is_element(place)) return offset_add_class(place, k, shape);
+    int64_t at = ((int64_t)offset_residue(place) + k) % shape->element;
+    return offset_element((uint32_t)(at < 0 ? at + shape->element : at));
 }
 
 /* All multiples of `stride` away; up: only towards higher addresses, where no windows are known. */
@@ -199,7 +220,9 @@ static inline offset_t offset_align(offset_t place, uint32_t n, uint32_t align, 
     if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) & -(int64_t)n), shape);
     uint32_t stride = offset_stride(place), residue = offset_residue(place);
     if (offset_is_element(place)) return offset_element(residue - residue % n);
-    uint32_t level = offset_moved(place, 1 - (int64_t)n, shape);
+    offset_t low = offset_add_class(place, 1 - (int64_t)n, shape); /* bounds that hold for all that it may become */
+    uint32_t level = offset_has_windows(shape) ? shape_join(shape, offset_window(place), offset_window(low)) : offset_window(low);
+    stride = offset_stride(low);
     return stride % n ? offset_class(n, 0, level) : offset_class(stride, residue - residue % n, level);
 }
 
