@@ -32,6 +32,8 @@ uint32_t set_group(const pta_set *set, uint32_t object);
  * class of their object covers stay for the sake of what was derived from them, but lie dormant: they are sent nowhere any
  * more. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, shape_list shapes, key_list *added);
+/* The class that closes sorted keys of one object; 0: they are closed. */
+offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 
