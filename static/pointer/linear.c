@@ -147,7 +147,7 @@ uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *co
     *constant = s.full || !is_small(s.constant) ? 0 : s.constant;
     bool within = *constant != s.constant;
     if (within) all = offset_gcd(all, linear_magnitude(s.constant));
-    *back = w.back || (within && s.constant < 0);
+    *back = w.back || (within && !s.full && s.constant < 0);
     return all < MAX_STRIDE ? all : 1;
 }
 
