@@ -87,12 +87,12 @@ static inline uint64_t offset_gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Level 0: no least place; then 0, 8, ... 128, and four in each octave. */
+/* Level 0: no least place; then 0, 8, and the further powers of two. */
 static inline uint32_t offset_level(int64_t least)
 {
     if (least < 0) return 0;
-    if (least < 128) return 1 + (uint32_t)least / 8;
-    uint32_t octave = 63 - (uint32_t)__builtin_clzll((uint64_t)least), level = 17 + (octave - 7) * 4 + (least >> (octave - 2) & 3);
+    if (least < 8) return 1;
+    uint32_t level = 62 - (uint32_t)__builtin_clzll((uint64_t)least); /* 2 for 8 */
     return level < OFFSET_MAX_LEVEL ? level : OFFSET_MAX_LEVEL;
 }
 
@@ -111,7 +111,7 @@ static inline int64_t offset_least(offset_t place) /* of a class without windows
     if (offset_is_element(place)) return offset_residue(place);
     uint32_t level = offset_window(place);
     if (!level) return OFFSET_NO_LEAST;
-    return level <= 17 ? (level - 1) * 8ll : (4ll + (level - 17) % 4) << (5 + (level - 17) / 4);
+    return level == 1 ? 0 : 1ll << (level + 1);
 }
 
 /* A divisor of a stride that can be written. */

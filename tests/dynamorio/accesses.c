@@ -352,7 +352,7 @@ static void insert_access(void *drcontext, instrlist_t *bb, instr_t *where, opnd
     reg_id_t address, scratch;
     if (drreg_reserve_register(drcontext, bb, where, NULL, &address) != DRREG_SUCCESS) return;
     if (drreg_reserve_register(drcontext, bb, where, NULL, &scratch) != DRREG_SUCCESS) return;
-    reg_id_t swap = DR_REG_NULL; /* registers of the address may still hold what an access before this one left in them */
+    reg_id_t swap = DR_REG_NULL; /* registers of the address may still hold what the access before left there */
     drreg_restore_app_values(drcontext, bb, where, memory, &swap);
     if (drutil_insert_get_mem_addr(drcontext, bb, where, memory, address, scratch))
         dr_insert_clean_call(drcontext, bb, where, (void *)on_access, false, 2, OPND_CREATE_INTPTR(at),
