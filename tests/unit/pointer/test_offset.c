@@ -48,10 +48,8 @@ void setUp(void)
     shapes_make();
     leasts[0] = INT64_MIN;
     leasts[1] = 0;
-    for (int level = 2, octave = 128; level <= OFFSET_MAX_LEVEL; level++) {
-        leasts[level] = leasts[level - 1] + (leasts[level - 1] < 128 ? 8 : octave / 4);
-        if (leasts[level] >= 2 * octave) octave *= 2;
-    }
+    for (int level = 2; level <= OFFSET_MAX_LEVEL; level++)
+        leasts[level] = level == 2 ? 8 : level < 60 ? 2 * leasts[level - 1] : INT64_MAX; /* no place is that far */
 }
 
 void tearDown(void)

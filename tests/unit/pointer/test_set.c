@@ -73,7 +73,7 @@ static uint64_t stride_of(const key_list *keys)
 static uint32_t bound_of(const key_list *keys, const pta_shape *shape)
 {
     uint32_t best = 0;
-    for (uint32_t level = 1; level < (shape && shape->count ? shape->count : OFFSET_MAX_LEVEL + 1u); level++) {
+    for (uint32_t level = 1; level < (shape && shape->count ? shape->count : offset_level(OFFSET_LIMIT) + 1); level++) {
         bool around = true;
         for (uint32_t i = 0; i < keys->len && around; i++)
             around = offset_covers(offset_class(1, 0, level), key_offset(keys->data[i]), shape);
