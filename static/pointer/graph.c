@@ -46,7 +46,7 @@ static const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t contex
     if (!site->sized || !c->count) return NULL;
     known_size size = size_argument(p, c, c->count - 1, site->sized - 1u), count = {1, true};
     if (site->counted) count = size_argument(p, c, c->count - 1, site->counted - 1u);
-    if (size.multiple <= WORD || size.multiple >= OFFSET_MAX_STRIDE || (!size.exact && size.multiple % PAGE == 0)) return NULL;
+    if (size.multiple <= WORD || size.multiple > OFFSET_MAX_ELEMENT || (!size.exact && size.multiple % PAGE == 0)) return NULL;
     uint64_t total = size.exact && count.exact && count.multiple < 1 << 10 ? size.multiple * count.multiple : 0;
     uint32_t *at = map_at(&p->shape_map, total << 20 | size.multiple);
     if (*at != MAP_NONE) return p->heap_shapes.data[*at];

@@ -12,14 +12,14 @@ typedef struct {
     int64_t factor[TERMS];
     unsigned count;
     int64_t constant;
-    bool full; /* more terms than there is room for */
+    bool full; /* more terms than there is room for, or a number that is */
 } sum;
 
 static void add_value(sum *s, ir_value v, int64_t factor)
 {
     for (unsigned i = 0; i < s->count; i++)
         if (s->value[i] == v) {
-            s->factor[i] += factor;
+            s->full |= __builtin_add_overflow(s->factor[i], factor, &s->factor[i]);
             return;
         }
     if (s->count == TERMS) {
@@ -36,6 +36,11 @@ static bool is_small(int64_t v)
     return v > -(1ll << 30) && v < 1ll << 30;
 }
 
+static void add_constant(sum *s, int64_t imm, int64_t factor)
+{
+    s->full |= !is_small(imm) || __builtin_add_overflow(s->constant, imm * factor, &s->constant);
+}
+
 static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth, sum *s)
 {
     if (!v || !factor) return;
@@ -46,7 +51,7 @@ static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth
     }
     switch (insn->op) {
     case IR_CONST:
-        if (is_small(insn->imm)) s->constant += insn->imm * factor;
+        add_constant(s, insn->imm, factor);
         break;
     case IR_COPY:
     case IR_SEXT:
@@ -58,14 +63,14 @@ static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth
     case IR_LEA:
         expand(ir, insn->a, factor, depth + 1, s);
         if (insn->b) expand(ir, insn->b, factor * insn->scale, depth + 1, s);
-        if (is_small(insn->imm)) s->constant += insn->imm * factor;
+        add_constant(s, insn->imm, factor);
         break;
     case IR_SUB:
         expand(ir, insn->a, factor, depth + 1, s);
         if (insn->b)
             expand(ir, insn->b, -factor, depth + 1, s);
-        else if (is_small(insn->imm))
-            s->constant -= insn->imm * factor;
+        else
+            add_constant(s, insn->imm, -factor);
         break;
     case IR_NEG: expand(ir, insn->a, -factor, depth + 1, s); break;
     case IR_SHL:
@@ -139,8 +144,10 @@ uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *co
     sum s = {0};
     expand(ir, v, scale, 0, &s);
     uint64_t all = divisor_of_terms(&w, &s);
-    *constant = s.full ? 0 : s.constant;
-    *back = w.back;
+    *constant = s.full || !is_small(s.constant) ? 0 : s.constant;
+    bool within = *constant != s.constant;
+    if (within) all = offset_gcd(all, linear_magnitude(s.constant));
+    *back = w.back || (within && !s.full && s.constant < 0);
     return all < MAX_STRIDE ? all : 1;
 }
 

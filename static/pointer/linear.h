@@ -9,7 +9,8 @@ static inline uint64_t linear_magnitude(int64_t v)
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-/* v * scale is `*constant` plus multiples of the result, which is below 2^19, whenever v has not wrapped; 0: it is the constant.
+/* v * scale is `*constant`, which is below 2^30, plus multiples of the result, which is below 2^19, whenever v has not wrapped;
+ * 0: it is the constant.
  * `*back`: it may go down from there by the way it is computed (a difference, a loop that counts up to zero). */
 uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back);
 

@@ -11,7 +11,7 @@
  * of places has one smallest class around it.
  *
  * Of an array of elements, all places are places in an element: exact ones in the first element, classes in any. Indices
- * inside of an element stay in it. A shape of NULL: nothing is known. */
+ * inside of an element stay in it. One element is no array: places before and behind it are what they are. A shape of NULL: nothing is known. The place 0 is none: outside of the object. */
 #ifndef RACE_POINTER_OFFSET_H
 #define RACE_POINTER_OFFSET_H
 
@@ -24,9 +24,11 @@ typedef uint64_t pta_key;  /* object << OFFSET_BITS | place */
 typedef uint64_t offset_t; /* place */
 
 enum { OFFSET_BITS = 41, OFFSET_MAX_STRIDE = (1 << 17) - 1, OFFSET_MAX_OBJECTS = 1 << 23, OFFSET_MAX_LEVEL = 63 };
+enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before an object and come back */
+enum { OFFSET_MAX_ELEMENT = OFFSET_MAX_STRIDE - OFFSET_SLACK - 1 }; /* places of one are less than a stride apart */
 
 static const offset_t OFFSET_CLASS = 1ull << 40;
-static const int64_t OFFSET_BIAS = 1ll << 39, OFFSET_LIMIT = 1ll << 30;
+static const int64_t OFFSET_BIAS = 1ll << 39, OFFSET_LIMIT = 1ll << 31; /* of exact places */
 static const int64_t OFFSET_NO_LEAST = INT64_MIN; /* the class goes down without end */
 
 static inline uint32_t key_object(pta_key key)
@@ -112,9 +114,16 @@ static inline int64_t offset_least(offset_t place) /* of a class without windows
     return level == 1 ? 0 : 1ll << (level + 1);
 }
 
+/* A divisor of a stride that can be written. */
+static inline uint64_t offset_fit(uint64_t stride)
+{
+    if (stride < OFFSET_MAX_STRIDE) return stride;
+    return (stride & -stride) < OFFSET_MAX_STRIDE ? stride & -stride : OFFSET_MAX_STRIDE / 2 + 1;
+}
+
 static inline offset_t offset_class(uint64_t stride, int64_t at, uint32_t level)
 {
-    if (stride >= OFFSET_MAX_STRIDE) stride = (stride & -stride) < OFFSET_MAX_STRIDE ? stride & -stride : OFFSET_MAX_STRIDE / 2 + 1;
+    stride = offset_fit(stride);
     int64_t residue = at % (int64_t)stride;
     if (residue < 0) residue += (int64_t)stride;
     return OFFSET_CLASS | stride << 23 | (uint64_t)level << 17 | (uint64_t)residue;
@@ -130,9 +139,10 @@ static inline offset_t offset_anywhere(void)
     return offset_class(1, 0, 0);
 }
 
+/* 0: further away than any object is large. */
 static inline offset_t offset_exact(int64_t at)
 {
-    return at > -OFFSET_LIMIT && at < OFFSET_LIMIT ? (offset_t)(at + OFFSET_BIAS) : offset_anywhere();
+    return at > -OFFSET_LIMIT && at < OFFSET_LIMIT ? (offset_t)(at + OFFSET_BIAS) : 0;
 }
 
 /* The byte that an exact place or an element's class is. */
@@ -141,88 +151,106 @@ static inline int64_t offset_at(offset_t place)
     return offset_is_exact(place) ? offset_value(place) : offset_residue(place);
 }
 
-enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before an object and come back */
+/* The size of elements, where there may be several; else 0. */
+static inline uint32_t offset_elements(const pta_shape *shape)
+{
+    return shape && shape->total != shape->element ? shape->element : 0;
+}
+
+/* That byte of each element. */
+static inline offset_t offset_each(int64_t at, const pta_shape *shape)
+{
+    at %= (int64_t)shape->element;
+    return offset_element((uint32_t)(at < 0 ? at + shape->element : at));
+}
 
 /* A place in an array of elements as a place in one of them; 0: outside of the object. */
 static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
 {
-    if (!shape || !shape->element || !offset_is_exact(place)) return place;
+    if (!place || !shape || !shape->element || !offset_is_exact(place)) return place;
     int64_t at = offset_value(place), element = shape->element;
     if (at >= 0 && at < element) return place;
     if (shape->total && (at < -OFFSET_SLACK || at > (int64_t)shape->total)) return 0;
-    if (shape->total == shape->element) return place;
-    at %= element;
-    return offset_element((uint32_t)(at < 0 ? at + element : at));
+    return shape->total == shape->element ? place : offset_each(at, shape);
 }
 
-/* The window around all places of a class after they have moved by k: still the same when they stay in their elements of its
- * array. */
+/* The window around all places of a class after they have moved by k: the same as before when each moves inside of its element
+ * of an array. */
 static inline uint32_t offset_moved_window(offset_t place, int64_t k, const pta_shape *shape)
 {
     uint32_t window = offset_window(place);
     int64_t stride = offset_stride(place), start = shape->windows[window].start, end = shape->windows[window].end;
-    int64_t inside = ((int64_t)offset_residue(place) - start) % stride;
-    if (inside < 0) inside += stride;
-    if (inside + k >= 0 && inside + k < stride) return window;
-    while (window && (shape->windows[window].start > start + k || shape->windows[window].end < end + k))
+    int64_t first = ((int64_t)offset_residue(place) - start) % stride + start;
+    if (first < start) first += stride;
+    if (!k || first >= end) return window; /* nothing moves */
+    int64_t last = first + (end - 1 - first) / stride * stride;
+    while (window && (first + k < shape->windows[window].start || last + k >= shape->windows[window].end))
         window = shape->windows[window].parent;
     return window;
 }
 
-static inline uint32_t offset_moved_level(offset_t place, int64_t k)
+/* The level of a class of which each place moves by k. */
+static inline uint32_t offset_moved(offset_t place, int64_t k, const pta_shape *shape)
 {
+    if (offset_has_windows(shape)) return offset_moved_window(place, k, shape);
     int64_t least = offset_least(place);
     return least == OFFSET_NO_LEAST ? 0 : offset_level(least + k);
 }
 
-/* Moves each place of a class that is none of an element. In an array, what leaves its element comes into the next one. */
-static inline offset_t offset_add_class(offset_t place, int64_t k, const pta_shape *shape)
+/* Whether a class of an array may come into other elements when it moves by k. */
+static inline bool offset_leaves(offset_t place, int64_t k, const pta_shape *shape)
 {
-    uint64_t stride = offset_stride(place);
-    uint32_t level = !k ? offset_window(place) : offset_has_windows(shape) ? offset_moved_window(place, k, shape)
-                                                                            : offset_moved_level(place, k);
-    bool array = shape && shape->element && shape->total != shape->element;
-    if (k && array && !(offset_has_windows(shape) && level)) {
-        stride = offset_gcd(stride, shape->element);
-        level = 0;
-    }
-    return offset_class(stride, (int64_t)offset_residue(place) + k, level);
+    if (!offset_elements(shape) || (offset_has_windows(shape) && offset_moved(place, k, shape))) return false;
+    int64_t step = offset_stride(place), first = offset_residue(place), element = shape->element;
+    int64_t last = first + (element - 1 - first) / step * step;
+    return first + k < 0 || last + k >= element;
 }
 
 static inline offset_t offset_add(offset_t place, int64_t k, const pta_shape *shape)
 {
     if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) + k), shape);
-    if (!offset_is_element(place)) return offset_add_class(place, k, shape);
-    int64_t at = ((int64_t)offset_residue(place) + k) % shape->element;
-    return offset_element((uint32_t)(at < 0 ? at + shape->element : at));
+    if (offset_is_element(place)) return offset_each(offset_residue(place) + k, shape);
+    int64_t at = offset_residue(place) + k;
+    if (!offset_leaves(place, k, shape)) return offset_class(offset_stride(place), at, offset_moved(place, k, shape));
+    return k % (int64_t)shape->element ? offset_class(offset_gcd(offset_stride(place), shape->element), at, 0) : place;
 }
 
-/* All multiples of `stride` away; up: only towards higher addresses, where no windows are known. */
+/* The window that an index leads through from a class: what begins where its own does may be meant. */
+static inline uint32_t offset_indexed(offset_t place, const pta_shape *shape)
+{
+    uint32_t window = offset_window(place);
+    int64_t start = shape->windows[window].start;
+    return window && start % offset_stride(place) == offset_residue(place) ? shape_indexed(shape, start) : window;
+}
+
+/* All multiples of `stride` away, which is not 0; up: only towards higher addresses, where no windows are known. */
 static inline offset_t offset_spread(offset_t place, uint64_t stride, bool up, const pta_shape *shape)
 {
-    uint32_t level = 0, element = shape ? shape->element : 0;
+    if (!place) return 0;
+    uint32_t level = 0, element = offset_elements(shape);
     bool single = offset_is_exact(place) || offset_is_element(place);
-    if (element && stride % element == 0) return offset_is_exact(place) ? offset_element((uint32_t)offset_value(place)) : place;
+    if (element && stride % element == 0) return single ? offset_each(offset_at(place), shape) : place;
     if (element && stride > element) {
         stride = offset_gcd(stride, element);
     } else if (offset_has_windows(shape)) {
-        level = single ? shape_indexed(shape, offset_at(place)) : offset_window(place);
+        level = single ? shape_indexed(shape, offset_at(place)) : offset_indexed(place, shape);
     } else if (up) {
         level = single ? offset_level(offset_at(place)) : offset_window(place);
     }
-    return offset_class(offset_gcd(offset_step(place), stride), offset_at(place), level);
+    return offset_class(offset_gcd(offset_step(place), offset_fit(stride)), offset_at(place), level);
 }
 
 /* Rounded down to a multiple of n, in an object whose first byte is at a multiple of `align`. */
 static inline offset_t offset_align(offset_t place, uint32_t n, uint32_t align, const pta_shape *shape)
 {
-    if (align < n || (shape && shape->element % n)) return offset_anywhere();
+    if (!place) return 0;
+    if (align < n || offset_elements(shape) % n) return offset_anywhere();
     if (offset_is_exact(place)) return offset_in_element(offset_exact(offset_value(place) & -(int64_t)n), shape);
-    uint32_t stride = offset_stride(place), residue = offset_residue(place);
+    uint32_t stride = offset_stride(place), residue = offset_residue(place), level = offset_window(place);
     if (offset_is_element(place)) return offset_element(residue - residue % n);
-    offset_t low = offset_add_class(place, 1 - (int64_t)n, shape); /* bounds that hold for all that it may become */
-    uint32_t level = offset_has_windows(shape) ? shape_join(shape, offset_window(place), offset_window(low)) : offset_window(low);
-    stride = offset_stride(low);
+    if (!offset_has_windows(shape)) level = offset_moved(place, 1 - (int64_t)n, shape);
+    while (offset_has_windows(shape) && (uint32_t)shape->windows[level].start % n)
+        level = shape->windows[level].parent;
     return stride % n ? offset_class(n, 0, level) : offset_class(stride, residue - residue % n, level);
 }
 
@@ -272,7 +300,7 @@ static inline uint32_t offset_bound_of(offset_t place, const pta_shape *shape)
     return offset_has_windows(shape) ? shape_around(shape, offset_at(place)) : offset_level(offset_at(place));
 }
 
-/* The smallest class that covers both. */
+/* The smallest class that covers both, if they are less than OFFSET_MAX_STRIDE apart or one of them has a step. */
 static inline offset_t offset_join(offset_t a, offset_t b, const pta_shape *shape)
 {
     int64_t at = offset_at(a), bt = offset_at(b);

@@ -20,10 +20,10 @@
  *
  * The analysis is inclusion-based (Andersen) with an on-the-fly call graph, field-sensitive by byte offset.
  *
- * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT exact ones, or one class
- * `r mod s` with a lower end. Closing a set that got too large is the smallest class that covers it. This is a closure operator, so the
- * closed sets are a lattice of finite height and the result is the least fixed point: it depends on the statements only,
- * never on the order of solving. */
+ * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT exact ones (more when they are so
+ * far apart that no stride can be written), or one class `r mod s` in bounds. Closing a set that got too large is the smallest
+ * class that covers it. This is a closure operator, so the closed sets are a lattice of finite height and the result is the
+ * least fixed point: it depends on the statements only, never on the order of solving. */
 #ifndef RACE_POINTER_H
 #define RACE_POINTER_H
 

@@ -138,15 +138,11 @@ static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, set_world
     }
     key_list close = {0}, added = {0};
     for (uint32_t i = 0; i < out.len;) {
-        uint32_t object = key_object(out.keys[i]), end = i, exacts = 0;
-        offset_t cover = 0, class = 0;
-        for (; end < out.len && key_object(out.keys[end]) == object; end++) {
-            offset_t place = key_offset(out.keys[end]);
-            exacts += offset_is_exact(place);
-            if (!class && !offset_is_exact(place)) class = place;
-            cover = !cover ? place : offset_covers(cover, place, world.shapes[object]) ? cover : offset_join(cover, place, world.shapes[object]);
-        }
-        if ((class || exacts > PTA_EXACT) && cover != class) vec_push(&close, key_make(object, cover));
+        uint32_t object = key_object(out.keys[i]), end = i;
+        while (end < out.len && key_object(out.keys[end]) == object)
+            end++;
+        offset_t cover = set_closure(out.keys + i, end - i, world.shapes[object]);
+        if (cover && set_find(&out, key_make(object, cover)) == UINT32_MAX) vec_push(&close, key_make(object, cover));
         i = end;
     }
     free(to->keys);

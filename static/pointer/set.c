@@ -100,56 +100,86 @@ void keys_sort(pta_key *keys, uint32_t *count)
     *count = kept;
 }
 
+/* What divides all distances of exact places from one of them, and `all`. */
+static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && all != 1; i++) {
+        int64_t distance = offset_value(key_offset(keys[i])) - offset_value(from);
+        all = offset_gcd((uint64_t)(distance < 0 ? -distance : distance), all);
+    }
+    return all;
+}
+
 typedef struct { /* the keys of one object while some are added */
     const pta_key *known; /* those that are there */
-    uint32_t known_count;
     uint32_t exacts;      /* of them */
-    offset_t fresh[PTA_EXACT];
-    uint32_t fresh_count;
+    key_list *fresh;      /* new exact ones, from `begin` on */
+    uint32_t begin;
     offset_t class; /* the coarsest; 0: none */
     const pta_shape *shape;
 } group;
 
-static group group_of(const pta_set *set, uint32_t from, uint32_t to, const pta_shape *shape)
+static group group_of(const pta_set *set, uint32_t from, uint32_t to, const pta_shape *shape, key_list *fresh)
 {
-    group g = {.known = set->keys + from, .known_count = to - from, .shape = shape};
-    for (uint32_t i = from; i < to; i++) {
-        offset_t place = key_offset(set->keys[i]);
+    group g = {.known = set->keys + from, .fresh = fresh, .begin = fresh->len, .shape = shape};
+    for (; from < to && !g.class; from++) {
+        offset_t place = key_offset(set->keys[from]);
         if (offset_is_exact(place))
             g.exacts++;
-        else if (!g.class)
+        else
             g.class = place; /* sorted by stride: the first is the coarsest */
     }
     return g;
 }
 
-static void group_cover(group *g, offset_t place)
+static void group_cover(group *g, const pta_key *keys, uint32_t count)
 {
-    if (!offset_covers(g->class, place, g->shape)) g->class = offset_join(g->class, place, g->shape);
+    for (uint32_t i = 0; i < count; i++)
+        if (!offset_covers(g->class, key_offset(keys[i]), g->shape))
+            g->class = offset_join(g->class, key_offset(keys[i]), g->shape);
 }
 
-static void group_add(group *g, offset_t place)
+/* Keys come sorted. */
+static void group_add(group *g, pta_key key)
 {
+    offset_t place = key_offset(key);
+    const pta_key *fresh = g->fresh->data + g->begin;
+    uint32_t fresh_count = g->fresh->len - g->begin;
     if (g->class) {
-        group_cover(g, place);
+        group_cover(g, &key, 1);
         return;
     }
     if (offset_is_exact(place)) {
-        for (uint32_t i = 0; i < g->exacts; i++)
-            if (key_offset(g->known[i]) == place) return;
-        for (uint32_t i = 0; i < g->fresh_count; i++)
-            if (g->fresh[i] == place) return;
-        if (g->exacts + g->fresh_count < PTA_EXACT) {
-            g->fresh[g->fresh_count++] = place;
+        uint32_t at = lower_bound(g->known, 0, g->exacts, key);
+        if ((at < g->exacts && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
+        uint64_t stride = 0;
+        if (g->exacts + fresh_count >= PTA_EXACT)
+            stride = gap(gap(0, place, g->known, g->exacts), place, fresh, fresh_count);
+        if (!stride || stride >= OFFSET_MAX_STRIDE) {
+            vec_push(g->fresh, key);
             return;
         }
+        place = offset_class(stride, offset_value(place), offset_bound_of(place, g->shape));
     }
     g->class = place;
-    for (uint32_t i = 0; i < g->exacts; i++)
-        group_cover(g, key_offset(g->known[i]));
-    for (uint32_t i = 0; i < g->fresh_count; i++)
-        group_cover(g, g->fresh[i]);
-    g->fresh_count = 0;
+    group_cover(g, g->known, g->exacts);
+    group_cover(g, fresh, fresh_count);
+    g->fresh->len = g->begin;
+}
+
+offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape)
+{
+    group g = {.shape = shape};
+    uint32_t exacts = lower_bound(keys, 0, count, key_make(count ? key_object(keys[0]) : 0, OFFSET_CLASS));
+    if (exacts < count) {
+        g.class = key_offset(keys[exacts]);
+    } else {
+        uint64_t stride = count > PTA_EXACT ? gap(0, key_offset(keys[0]), keys, count) : 0;
+        if (!stride || stride >= OFFSET_MAX_STRIDE) return 0;
+        g.class = offset_class(stride, offset_value(key_offset(keys[0])), offset_bound_of(key_offset(keys[0]), shape));
+    }
+    group_cover(&g, keys, count);
+    return g.class;
 }
 
 static void make_room(pta_set *set, uint32_t len)
@@ -159,6 +189,16 @@ static void make_room(pta_set *set, uint32_t len)
     set->keys = base_realloc(set->keys, (size_t)cap * sizeof *set->keys);
     set->ranks = base_realloc(set->ranks, (size_t)cap * sizeof *set->ranks);
     set->cap = cap;
+}
+
+/* Puts SET_WILD in front of what is being added, when the set has become wild. */
+static void add_wild(const pta_set *set, key_list *added, uint32_t first)
+{
+    if (set->loose <= SET_WILD_AT || set->tame || set_is_wild(set)) return;
+    if (added->len > first && added->data[first] == set_wild_key()) return;
+    vec_push(added, 0);
+    memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
+    added->data[first] = set_wild_key();
 }
 
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added)
@@ -172,31 +212,19 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        if (set_is_wild(set) && (world.wild[object] & SET_IN_WILD)) {
+        if (set_is_wild(set) && world.wild[object] & SET_IN_WILD) {
             i = end;
             continue;
         }
-        group g = group_of(set, at, to, world.shapes[object]);
+        group g = group_of(set, at, to, world.shapes[object], added);
         offset_t old = g.class;
         for (; i < end; i++)
-            group_add(&g, key_offset(keys[i]));
-        if (g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)))) set->loose++;
-        uint32_t begin = added->len;
+            group_add(&g, keys[i]);
         if (g.class != old) vec_push(added, key_make(object, g.class));
-        for (uint32_t e = 0; e < g.fresh_count; e++)
-            vec_push(added, key_make(object, g.fresh[e]));
-        uint32_t fresh = added->len - begin;
-        keys_sort(added->data + begin, &fresh);
+        set->loose += g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)));
         at = to;
     }
-    if (set->loose > SET_WILD_AT && !set->tame && !set_is_wild(set)) {
-        bool has = added->len > first && added->data[first] == set_wild_key();
-        if (!has) vec_push(added, set_wild_key());
-        if (!has) {
-            memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
-            added->data[first] = set_wild_key();
-        }
-    }
+    add_wild(set, added, first);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
     make_room(set, set->len + fresh);

@@ -67,6 +67,8 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
 void set_drop_covered(pta_set *set, set_world world);
 /* Counts loose classes anew. */
 void set_count(pta_set *set);
+/* The class that closes sorted keys of one object; 0: they are closed. */
+offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 

@@ -4,26 +4,48 @@
 typedef struct {
     shape_window windows[SHAPE_WINDOWS];
     uint32_t count;
-    int64_t size; /* of the whole */
 } builder;
 
 enum { DEPTH = 12, LARGEST = 1 << 28 };
 
+static uint64_t last_offset(const image_type *type)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < type->member_count; i++)
+        if (type->members[i].offset > last) last = type->members[i].offset;
+    return last;
+}
+
+/* The window inside of `around` that a stretch meets; 0: none. */
+static uint32_t find_met(const builder *b, uint32_t around, int64_t start, int64_t end)
+{
+    for (uint32_t i = around + 1; i < b->count; i++)
+        if (b->windows[i].parent == around && start < b->windows[i].end && end > b->windows[i].start) return i;
+    return 0;
+}
+
+/* Windows of the members of a struct. The last one ends where the struct does: it may be longer than declared. Where some cross
+ * others (C++ puts members into the padding of a base class) there are none. */
 static void add_members(builder *b, const image_type *type, int64_t at, uint32_t around, unsigned depth)
 {
+    const shape_window *outer = &b->windows[around];
+    uint64_t last = last_offset(type);
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_member *m = &type->members[i];
-        if (!m->type || m->bit_size || b->count == SHAPE_WINDOWS) continue;
-        const shape_window *outer = &b->windows[around];
+        if (!m->type || m->bit_size || m->offset > LARGEST || m->type->size > LARGEST) continue;
+        image_type_kind kind = m->type->kind;
+        if (kind != IMAGE_TYPE_ARRAY && kind != IMAGE_TYPE_STRUCT && kind != IMAGE_TYPE_UNION) continue;
         int64_t start = at + (int64_t)m->offset, end = start + (int64_t)m->type->size;
-        bool array = m->type->kind == IMAGE_TYPE_ARRAY;
-        bool inner = array || m->type->kind == IMAGE_TYPE_STRUCT || m->type->kind == IMAGE_TYPE_UNION;
-        if (array && m->type->count <= 1 && end >= outer->end) end = INT32_MAX; /* as long as was allocated */
-        if (end > outer->end) end = outer->end;
-        if (!inner || start < outer->start || end - start <= 8) continue;
+        if (m->offset == last || end > outer->end) end = outer->end;
+        uint32_t met = find_met(b, around, start, end);
+        if (met && (start < b->windows[met].start || end > b->windows[met].end)) {
+            b->count = around + 1;
+            return;
+        }
+        if (met || end - start <= 8 || b->count == SHAPE_WINDOWS) continue;
         b->windows[b->count] = (shape_window){(int32_t)start, (int32_t)end, (uint8_t)around};
         uint32_t window = b->count++;
-        if (m->type->kind == IMAGE_TYPE_STRUCT && depth < DEPTH) add_members(b, m->type, start, window, depth + 1);
+        if (kind == IMAGE_TYPE_STRUCT && depth < DEPTH) add_members(b, m->type, start, window, depth + 1);
     }
 }
 

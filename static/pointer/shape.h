@@ -1,6 +1,7 @@
 /* What is known of the inside of an object: the size of its elements, and the arrays and structs in it as windows, from DWARF
  * types. An index that starts in an array stays in it. Windows are nested or apart, numbered outer before inner; window 0 is
- * everything. */
+ * everything. The last member of a struct ends where the struct does, that of an object nowhere: it may be an array that is
+ * longer than declared. */
 #ifndef RACE_POINTER_SHAPE_H
 #define RACE_POINTER_SHAPE_H
 

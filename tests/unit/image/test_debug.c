@@ -57,6 +57,25 @@ static _Atomic(struct node *) shared_head;
 static atomic_int counter;
 static _Thread_local int per_thread = 7;
 
+/* Of sizes that no other struct has, but for the twins. */
+struct only {
+    char bytes[12345];
+    struct node *next;
+} only_one;
+typedef struct {
+    char bytes[23456];
+} nameless;
+nameless nameless_one;
+struct twin {
+    char bytes[3456];
+} twin_one;
+struct other_twin {
+    char bytes[3456];
+} twin_two;
+union views {
+    char bytes[4567];
+} union_one;
+
 #define NOINLINE __attribute__((noinline, noclone, no_sanitize_address))
 static const int add_line = __LINE__ + 1;
 NOINLINE static int add_numbers(int left, int right)
@@ -386,6 +405,26 @@ static int find_bias(struct dl_phdr_info *info, size_t size, void *unused)
     return 1; /* the program is the first */
 }
 
+static void a_struct_is_known_by_its_size_if_no_other_has_it(void)
+{
+    const image_type *type = image_struct_of_size(self, sizeof(struct only));
+    TEST_ASSERT_NOT_NULL(type);
+    TEST_ASSERT_EQUAL_INT(IMAGE_TYPE_STRUCT, type->kind);
+    TEST_ASSERT_EQUAL_STRING("only", type->name);
+    TEST_ASSERT_EQUAL_UINT64(sizeof(struct only), type->size);
+    TEST_ASSERT_EQUAL_UINT64(offsetof(struct only, next), member(type, "next")->offset);
+    TEST_ASSERT_EQUAL_PTR(global(&only_one, "only_one")->type, type);
+    TEST_ASSERT_EQUAL_PTR(global(&nameless_one, "nameless_one")->type, image_struct_of_size(self, sizeof(nameless)));
+    TEST_ASSERT_NOT_NULL(global(&twin_one, "twin_one"));
+    TEST_ASSERT_NOT_NULL(global(&twin_two, "twin_two"));
+    TEST_ASSERT_NULL(image_struct_of_size(self, sizeof(struct twin)));
+    TEST_ASSERT_NOT_NULL(global(&union_one, "union_one"));
+    TEST_ASSERT_NULL(image_struct_of_size(self, sizeof(union views)));
+    TEST_ASSERT_NULL(image_struct_of_size(self, sizeof(struct only) + 1));
+    TEST_ASSERT_NULL(image_struct_of_size(self, 0));
+    TEST_ASSERT_NULL(image_struct_of_size(self, UINT64_MAX));
+}
+
 int main(void)
 {
     race_error error;
@@ -404,6 +443,7 @@ int main(void)
     RUN_TEST(thread_local_variables_are_found_by_their_offset_in_the_block);
     RUN_TEST(structs_have_their_members_where_the_compiler_puts_them);
     RUN_TEST(the_same_type_is_the_same_pointer);
+    RUN_TEST(a_struct_is_known_by_its_size_if_no_other_has_it);
     RUN_TEST(atomic_and_volatile_belong_to_the_type);
     RUN_TEST(places_are_described_in_the_words_of_the_source);
     RUN_TEST(an_access_touches_the_innermost_scalar);

@@ -3,23 +3,34 @@
 
 #include "static/pointer/linear.h"
 
-static uint64_t stride(bool *back)
+typedef struct {
+    uint64_t stride;
+    int64_t constant;
+    bool back;
+} index_form;
+
+static index_form first_index(void)
 {
     for (unsigned n = 0;; n++) {
         const ir_insn *access = at(nth(IR_ACCESS, n));
-        if (access->b) return linear_stride(now.ir, access->b, access->scale, back);
+        if (!access->b) continue;
+        index_form found = {.constant = 1 << 20, .back = true};
+        found.stride = linear_stride(now.ir, access->b, access->scale, &found.constant, &found.back);
+        return found;
     }
 }
 
-#define STRIDE(expected, expected_back, ...)                                                                           \
+#define INDEX(expected, expected_constant, expected_back, ...)                                                         \
     do {                                                                                                               \
         static const uint8_t code[] = {__VA_ARGS__};                                                                   \
-        bool back = false;                                                                                             \
         LIFT(code);                                                                                                    \
-        TEST_ASSERT_EQUAL_UINT64(expected, stride(&back));                                                             \
-        TEST_ASSERT_EQUAL(expected_back, back);                                                                        \
+        index_form found = first_index();                                                                              \
+        TEST_ASSERT_EQUAL_UINT64(expected, found.stride);                                                              \
+        TEST_ASSERT_EQUAL_INT64(expected_constant, found.constant);                                                    \
+        TEST_ASSERT_EQUAL(expected_back, found.back);                                                                  \
         tearDown();                                                                                                    \
     } while (0)
+#define STRIDE(expected, expected_back, ...) INDEX(expected, 0, expected_back, __VA_ARGS__)
 
 #define LOAD8 0x48, 0x8b, 0x04, 0xc6 /* mov rax, [rsi + rax * 8] */
 #define LOAD1 0x48, 0x8b, 0x04, 0x06 /* mov rax, [rsi + rax] */
@@ -45,10 +56,38 @@ static void test_equal_terms_are_counted_together(void)
     STRIDE(56, false, 0x48, 0x8d, 0x04, 0xfd, 0, 0, 0, 0, 0x48, 0x29, 0xf8, LOAD8, RET);
 }
 
-static void test_constants_limit_the_stride(void)
+static void test_constants_stand_apart(void)
 {
-    STRIDE(16, false, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x83, 0xc0, 0x10, LOAD1, RET); /* imul rax, rdi, 48; add rax, 16 */
-    STRIDE(8, true, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x83, 0xe8, 0x08, LOAD1, RET);   /* imul rax, rdi, 48; sub rax, 8 */
+    INDEX(48, 16, false, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x83, 0xc0, 0x10, LOAD1, RET); /* imul rax, rdi, 48; add rax, 16 */
+    INDEX(48, -8, false, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x83, 0xe8, 0x08, LOAD1, RET); /* imul rax, rdi, 48; sub rax, 8 */
+    INDEX(384, 128, false, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x83, 0xc0, 0x10, LOAD8, RET); /* the same, of eight bytes each */
+    INDEX(16, 24, false, 0x48, 0x8d, 0x47, 0x03, 0x48, 0x01, 0xc0, 0x48, 0x83, 0xe8, 0x03, LOAD8, RET); /* (i + 3) * 2 - 3 */
+    INDEX(0, 40, false, 0xb8, 5, 0, 0, 0, LOAD8, RET); /* mov eax, 5 */
+}
+
+static void test_inner_constants_limit_the_stride(void)
+{
+    /* imul rax, rdi, 48; lea rcx, [rax + 16]; test rdx, rdx; cmovne rax, rcx */
+    STRIDE(16, false, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x8d, 0x48, 0x10, 0x48, 0x85, 0xd2, 0x48, 0x0f, 0x45, 0xc1, LOAD1, RET);
+    /* the same with lea rcx, [rax - 8] */
+    STRIDE(8, true, 0x48, 0x6b, 0xc7, 0x30, 0x48, 0x8d, 0x48, 0xf8, 0x48, 0x85, 0xd2, 0x48, 0x0f, 0x45, 0xc1, LOAD1, RET);
+}
+
+static void test_large_constants_limit_the_stride(void)
+{
+    /* lea rax, [rdi * 2 + 0x30000000]: 8 * that is 2^31 + 2^32 */
+    STRIDE(16, false, 0x48, 0x8d, 0x04, 0x7d, 0, 0, 0, 0x30, LOAD8, RET);
+    /* lea rax, [rdi * 8 + 0x40000001] */
+    STRIDE(1, false, 0x48, 0x8d, 0x04, 0xfd, 1, 0, 0, 0x40, LOAD1, RET);
+}
+
+/* lea rax, [rax + rax + 0x3fffffff], again and again: nothing overflows. */
+static void test_sums_of_large_numbers_say_nothing(void)
+{
+#define DOUBLE 0x48, 0x8d, 0x84, 0x00, 0xff, 0xff, 0xff, 0x3f
+    STRIDE(1, false, 0x48, 0x89, 0xf8, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, 0x48,
+           0x69, 0xc0, 0xff, 0xff, 0xff, 0x07, LOAD8, RET); /* imul rax, rax, 0x7ffffff */
+#undef DOUBLE
 }
 
 static void test_a_difference_may_go_back(void)
@@ -89,8 +128,10 @@ static void test_no_value_is_zero(void)
 {
     static const uint8_t code[] = {RET};
     bool back = true;
+    int64_t constant = 5;
     LIFT(code);
-    TEST_ASSERT_EQUAL_UINT64(0, linear_stride(now.ir, 0, 8, &back));
+    TEST_ASSERT_EQUAL_UINT64(0, linear_stride(now.ir, 0, 8, &constant, &back));
+    TEST_ASSERT_EQUAL_INT64(0, constant);
     TEST_ASSERT_FALSE(back);
 }
 
@@ -107,7 +148,10 @@ int main(void)
     RUN_TEST(test_a_plain_index_has_the_scale);
     RUN_TEST(test_shifts_and_products_multiply);
     RUN_TEST(test_equal_terms_are_counted_together);
-    RUN_TEST(test_constants_limit_the_stride);
+    RUN_TEST(test_constants_stand_apart);
+    RUN_TEST(test_inner_constants_limit_the_stride);
+    RUN_TEST(test_large_constants_limit_the_stride);
+    RUN_TEST(test_sums_of_large_numbers_say_nothing);
     RUN_TEST(test_a_difference_may_go_back);
     RUN_TEST(test_a_mask_makes_multiples);
     RUN_TEST(test_a_choice_has_what_both_have);

@@ -1,16 +1,31 @@
-/* Points-to sets: random keys against a model that keeps everything it was ever given and closes it anew each time. */
+/* Points-to sets: random keys against a model that keeps everything it was ever given and closes it anew each time. Objects of
+ * each kind of shape, and one of no known shape in which pointers are further apart than strides can say. */
 #include "static/pointer/set.h"
 
-#include <stdlib.h>
+#include "tests/unit/pointer/shapes.h"
+
 #include <unity.h>
 
 #include "static/pointer/pointer.h"
 
+enum { FIRST = SET_EXTERNAL_OBJECT + 1, FAR = FIRST + SHAPES, OBJECTS = FAR };
+
 static uint64_t chance = 88172645463325252ull;
+static const pta_shape *shapes[OBJECTS + 1];
+static uint8_t tame[OBJECTS + 1];
+static const set_world world = {shapes, tame};
 
-void setUp(void) {}
+void setUp(void)
+{
+    shapes_make();
+    for (unsigned i = 0; i < SHAPES; i++)
+        shapes[i + FIRST] = all_shapes[i].shape;
+}
 
-void tearDown(void) {}
+void tearDown(void)
+{
+    shapes_free();
+}
 
 static uint32_t below(uint32_t limit)
 {
@@ -20,38 +35,77 @@ static uint32_t below(uint32_t limit)
     return (uint32_t)(chance >> 33) % limit;
 }
 
-/* Few objects and offsets, so that they meet often; classes now and then. */
+/* Mostly multiples of a number whose power of two is small, far apart. */
+static pta_key random_far_key(void)
+{
+    int64_t at = (int64_t)below(9) * 3 * (1 << 17);
+    if (!below(30)) at += 3 * below(100);
+    if (!below(100)) at += below(100);
+    if (!below(200)) return key_make(FAR, offset_class(3 * 128, at, 0));
+    return key_make(FAR, offset_exact(at));
+}
+
+/* Few offsets, so that they meet often; classes now and then, as spreading and adding make them. */
 static pta_key random_key(void)
 {
-    uint32_t object = 1 + below(4);
-    if (below(12)) return key_make(object, offset_exact((int64_t)below(5) * 8 - 8 + (below(4) ? 0 : below(16))));
-    return key_make(object, offset_class(8u << below(3), below(64)));
+    uint32_t object = FIRST + below(OBJECTS - FIRST + 1);
+    if (object == FAR) return random_far_key();
+    const pta_shape *shape = shapes[object];
+    int64_t at = (int64_t)below(5) * 8 - 8 + (below(4) ? 0 : below(16));
+    offset_t place = offset_in_element(offset_exact(at), shape);
+    if (!below(12)) place = offset_spread(place, below(4) ? 4u << below(3) : 12, below(2), shape);
+    if (!below(12)) place = offset_add(place, (int64_t)below(5) * 8 - 16, shape);
+    return place ? key_make(object, place) : random_key(); /* outside of the object */
 }
 
 /* --- the model --------------------------------------------------------------------------------------------------- */
 
+/* Progressions: what the distances of all of them and the steps have in common. */
+static uint64_t stride_of(const key_list *keys)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < keys->len; i++) {
+        int64_t distance = offset_at(key_offset(keys->data[i])) - offset_at(key_offset(keys->data[0]));
+        all = offset_gcd(all, offset_gcd((uint64_t)(distance < 0 ? -distance : distance), offset_step(key_offset(keys->data[i]))));
+    }
+    return all;
+}
+
+/* The smallest window, or the largest least place, that is around all. */
+static uint32_t bound_of(const key_list *keys, const pta_shape *shape)
+{
+    uint32_t best = 0;
+    for (uint32_t level = 1; level < (shape && shape->count ? shape->count : offset_level(OFFSET_LIMIT) + 1); level++) {
+        bool around = true;
+        for (uint32_t i = 0; i < keys->len && around; i++)
+            around = offset_covers(offset_class(1, 0, level), key_offset(keys->data[i]), shape);
+        if (around) best = level; /* inner ones come later */
+    }
+    return best;
+}
+
 static void close_object(const key_list *given, uint32_t object, key_list *out)
 {
-    key_list exact = {0};
-    offset_t all = 0;
-    bool class = false;
+    key_list keys = {0};
+    offset_t class = 0;
     for (uint32_t i = 0; i < given->len; i++) {
         if (key_object(given->data[i]) != object) continue;
-        offset_t place = key_offset(given->data[i]);
-        class |= !offset_is_exact(place);
-        all = all ? offset_join(all, place) : place;
+        if (!offset_is_exact(key_offset(given->data[i]))) class = key_offset(given->data[i]);
         uint32_t k = 0;
-        while (k < exact.len && exact.data[k] != given->data[i])
+        while (k < keys.len && keys.data[k] != given->data[i])
             k++;
-        if (k == exact.len) vec_push(&exact, given->data[i]);
+        if (k == keys.len) vec_push(&keys, given->data[i]);
     }
-    if (class || exact.len > PTA_EXACT) {
-        vec_push(out, key_make(object, all));
+    uint64_t stride = stride_of(&keys);
+    if (class && !stride) { /* one byte of each element */
+        vec_push(out, key_make(object, class));
+    } else if (class || (keys.len > PTA_EXACT && stride < OFFSET_MAX_STRIDE)) {
+        vec_push(out, key_make(object, offset_class(stride, offset_at(key_offset(keys.data[0])), bound_of(&keys, shapes[object]))));
     } else {
-        for (uint32_t i = 0; i < exact.len; i++)
-            vec_push(out, exact.data[i]);
+        for (uint32_t i = 0; i < keys.len; i++)
+            vec_push(out, keys.data[i]);
     }
-    vec_free(&exact);
+    vec_free(&keys);
 }
 
 static int by_value(const void *a, const void *b)
@@ -63,7 +117,7 @@ static int by_value(const void *a, const void *b)
 static void close_all(const key_list *given, key_list *out)
 {
     vec_clear(out);
-    for (uint32_t object = 1; object <= 4; object++)
+    for (uint32_t object = FIRST; object <= OBJECTS; object++)
         close_object(given, object, out);
     if (out->len) qsort(out->data, out->len, sizeof *out->data, by_value);
 }
@@ -106,7 +160,7 @@ static void test_adding_closes_what_was_given(void)
     for (unsigned round = 0; round < 400; round++) {
         pta_set set = {0};
         key_list given = {0}, batch = {0}, added = {0}, normal = {0}, expected = {0};
-        for (uint64_t rank = 1; rank < 20; rank++) {
+        for (uint64_t rank = 1; rank < 40; rank++) {
             vec_clear(&batch);
             for (uint32_t n = 1 + below(3); n; n--)
                 vec_push(&batch, random_key());
@@ -114,17 +168,17 @@ static void test_adding_closes_what_was_given(void)
             keys_sort(batch.data, &count);
             batch.len = count;
             for (uint32_t i = 0; i < batch.len; i++)
-                TEST_ASSERT_EQUAL(!changes(&given, batch.data[i]), set_knows(&set, batch.data[i]));
-            pta_set before = {base_alloc(set.len * 8), base_alloc(set.len * 8), set.len, set.len};
+                TEST_ASSERT_EQUAL(!changes(&given, batch.data[i]), set_knows(&set, batch.data[i], world));
+            pta_set before = {base_alloc(set.len * 8), base_alloc(set.len * 8), set.len, set.len, 0, false};
             if (set.len) memcpy(before.keys, set.keys, set.len * 8), memcpy(before.ranks, set.ranks, set.len * 8);
             vec_clear(&added);
-            set_add(&set, batch.data, batch.len, rank, &added);
+            set_add(&set, batch.data, batch.len, rank, world, &added);
             for (uint32_t i = 0; i < batch.len; i++)
                 vec_push(&given, batch.data[i]);
             check_form(&set);
             close_all(&given, &expected);
             vec_clear(&normal);
-            set_normal(&set, &normal);
+            set_normal(&set, world, &normal);
             assert_equal(&expected, &normal);
             TEST_ASSERT_EQUAL_UINT32(set.len, before.len + added.len); /* nothing goes, what is new is told */
             for (uint32_t i = 0; i < added.len; i++) {
@@ -145,27 +199,97 @@ static void test_adding_closes_what_was_given(void)
     }
 }
 
+static void shuffle(key_list *keys)
+{
+    for (uint32_t i = keys->len; i > 1; i--) {
+        uint32_t k = below(i);
+        pta_key key = keys->data[k];
+        keys->data[k] = keys->data[i - 1];
+        keys->data[i - 1] = key;
+    }
+}
+
+static void add_slowly(pta_set *set, const key_list *keys)
+{
+    key_list added = {0};
+    for (uint32_t i = 0; i < keys->len; i++)
+        set_add(set, &keys->data[i], 1, 1, world, &added);
+    vec_free(&added);
+}
+
 static void test_the_order_of_adding_does_not_matter(void)
 {
-    for (unsigned round = 0; round < 1000; round++) {
-        pta_set once = {0}, slowly = {0};
-        key_list keys = {0}, added = {0}, a = {0}, b = {0};
-        for (uint32_t n = below(30); n; n--)
+    for (unsigned round = 0; round < 3000; round++) {
+        pta_set once = {0}, slowly = {0}, shuffled = {0};
+        key_list keys = {0}, added = {0}, a = {0}, b = {0}, c = {0}, expected = {0};
+        for (uint32_t n = below(100); n; n--)
             vec_push(&keys, random_key());
-        for (uint32_t i = 0; i < keys.len; i++)
-            set_add(&slowly, &keys.data[i], 1, 1, &added);
+        close_all(&keys, &expected);
+        add_slowly(&slowly, &keys);
+        shuffle(&keys);
+        add_slowly(&shuffled, &keys);
         uint32_t count = keys.len;
         keys_sort(keys.data, &count);
-        set_add(&once, keys.data, count, 1, &added);
-        set_normal(&once, &a);
-        set_normal(&slowly, &b);
-        assert_equal(&a, &b);
+        set_add(&once, keys.data, count, 1, world, &added);
+        set_normal(&once, world, &a);
+        set_normal(&slowly, world, &b);
+        set_normal(&shuffled, world, &c);
+        assert_equal(&expected, &a);
+        assert_equal(&expected, &b);
+        assert_equal(&expected, &c);
         set_free(&once);
         set_free(&slowly);
+        set_free(&shuffled);
         vec_free(&keys);
         vec_free(&added);
         vec_free(&a);
         vec_free(&b);
+        vec_free(&c);
+        vec_free(&expected);
+    }
+}
+
+/* As when components become one: the union of two closed sets, and what closes it. */
+static void test_the_union_of_two_sets_is_closed_by_one_class(void)
+{
+    for (unsigned round = 0; round < 3000; round++) {
+        key_list keys[2] = {0}, all = {0}, merged = {0}, added = {0}, expected = {0}, normal = {0};
+        pta_set sets[2] = {0}, both = {0};
+        for (unsigned side = 0; side < 2; side++) {
+            for (uint32_t n = below(60); n; n--) {
+                vec_push(&keys[side], random_key());
+                vec_push(&all, keys[side].data[keys[side].len - 1]);
+            }
+            add_slowly(&sets[side], &keys[side]);
+            for (uint32_t i = 0; i < sets[side].len; i++)
+                vec_push(&merged, sets[side].keys[i]);
+        }
+        keys_sort(merged.data, &merged.len);
+        close_all(&all, &expected);
+        for (uint32_t i = 0, end; i < merged.len; i = end) {
+            uint32_t object = key_object(merged.data[i]);
+            for (end = i; end < merged.len && key_object(merged.data[end]) == object; end++)
+                ;
+            offset_t class = set_closure(merged.data + i, end - i, shapes[object]);
+            for (uint32_t k = i; k < end && !class; k++)
+                vec_push(&normal, merged.data[k]);
+            if (class) vec_push(&normal, key_make(object, class));
+        }
+        assert_equal(&expected, &normal);
+        set_add(&both, merged.data, merged.len, 1, world, &added);
+        vec_clear(&normal);
+        set_normal(&both, world, &normal);
+        assert_equal(&expected, &normal);
+        for (unsigned side = 0; side < 2; side++) {
+            vec_free(&keys[side]);
+            set_free(&sets[side]);
+        }
+        set_free(&both);
+        vec_free(&all);
+        vec_free(&merged);
+        vec_free(&added);
+        vec_free(&expected);
+        vec_free(&normal);
     }
 }
 
@@ -176,15 +300,15 @@ static void test_what_is_missing_is_what_would_change_something(void)
         key_list keys = {0}, added = {0}, missing = {0};
         for (uint32_t n = below(40); n; n--) {
             pta_key key = random_key();
-            set_add(&set, &key, 1, 1, &added);
+            set_add(&set, &key, 1, 1, world, &added);
         }
         for (uint32_t n = below(40); n; n--)
             vec_push(&keys, random_key());
         uint32_t count = keys.len, expected = 0;
         keys_sort(keys.data, &count);
-        set_missing(&set, keys.data, count, &missing);
+        set_missing(&set, keys.data, count, world, &missing);
         for (uint32_t i = 0; i < count; i++) {
-            if (set_knows(&set, keys.data[i])) continue;
+            if (set_knows(&set, keys.data[i], world)) continue;
             TEST_ASSERT_TRUE(expected < missing.len);
             TEST_ASSERT_EQUAL_HEX64(keys.data[i], missing.data[expected++]);
         }
@@ -203,9 +327,9 @@ static void test_removing_takes_just_these_keys(void)
         key_list added = {0}, gone = {0}, kept = {0};
         for (uint64_t rank = 1; rank < 30; rank++) {
             pta_key key = random_key();
-            set_add(&set, &key, 1, rank, &added);
+            set_add(&set, &key, 1, rank, world, &added);
         }
-        pta_set before = {base_alloc(set.len * 8), base_alloc(set.len * 8), set.len, set.len};
+        pta_set before = {base_alloc(set.len * 8), base_alloc(set.len * 8), set.len, set.len, 0, false};
         memcpy(before.keys, set.keys, set.len * 8); /* at least one key was added */
         memcpy(before.ranks, set.ranks, set.len * 8);
         for (uint32_t i = 0; i < set.len; i++) {
@@ -233,13 +357,13 @@ static void test_a_group_begins_at_the_first_key_of_its_object(void)
 {
     pta_set set = {0};
     key_list added = {0};
-    for (uint32_t object = 2; object <= 8; object += 2)
+    for (uint32_t object = FIRST + 1; object <= FIRST + 7; object += 2) /* of any shape */
         for (int at = 0; at < 3; at++) {
             pta_key key = key_make(object, offset_exact(at * 8));
-            set_add(&set, &key, 1, 1, &added);
+            set_add(&set, &key, 1, 1, world, &added);
         }
-    for (uint32_t object = 1; object <= 9; object++)
-        TEST_ASSERT_EQUAL_UINT32((object - 1) / 2 * 3, set_group(&set, object));
+    for (uint32_t object = FIRST; object <= FIRST + 8; object++)
+        TEST_ASSERT_EQUAL_UINT32((object - FIRST) / 2 * 3, set_group(&set, object));
     set_free(&set);
     vec_free(&added);
 }
@@ -271,6 +395,7 @@ int main(void)
     UNITY_BEGIN();
     RUN_TEST(test_adding_closes_what_was_given);
     RUN_TEST(test_the_order_of_adding_does_not_matter);
+    RUN_TEST(test_the_union_of_two_sets_is_closed_by_one_class);
     RUN_TEST(test_what_is_missing_is_what_would_change_something);
     RUN_TEST(test_removing_takes_just_these_keys);
     RUN_TEST(test_a_group_begins_at_the_first_key_of_its_object);
