@@ -18,6 +18,7 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
     pta *p = base_alloc_zero(1, sizeof *p);
     p->program = program;
     p->options = *options;
+    if (!p->options.wild_at) p->options.wild_at = SET_WILD_AT;
     p->rules = rules[options->context];
     graph_label_of(p, 0, PTA_SAME);
     for (uint32_t f = 0; f < program->funcs.len; f++)
@@ -58,9 +59,27 @@ static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *
     }
 }
 
+/* What wild pointers share is lost as a whole when a part of it goes. */
+static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+{
+    for (uint32_t i = 0; i < count; i++)
+        p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead = !edits[i].insert;
+    pta *fresh;
+    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
+    pta old = *p;
+    *p = *fresh;
+    *fresh = old;
+    pta_close(fresh);
+    return 0;
+}
+
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
     if (p->options.once) return base_fail(error, "the analysis was made for one result only");
+    bool deletes = false;
+    for (uint32_t i = 0; i < count; i++)
+        deletes |= !edits[i].insert;
+    if (p->is_wild && deletes) return begin_anew(p, edits, count, error);
     id_list uses = {0};
     for (uint32_t i = 0; i < count; i++) {
         pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];

@@ -9,6 +9,8 @@
  * support is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
  * result is exactly that of an analysis from scratch.
  *
+ * Where pointers are wild (set.h) this does not apply: pta_update begins anew.
+ *
  * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change reaches,
  * `reset` empties every set that it reaches. */
 #include "static/pointer/graph.h"
@@ -22,7 +24,6 @@ struct deletion {
     VEC(question) questions;
     id_list losers;       /* components that have lost keys: graph_node.lost says of which objects */
     id_list unborn;       /* instances that nobody older calls */
-    id_list tamed;        /* objects that no wild pointer points into any more */
 };
 
 static struct deletion *state(pta *p)
@@ -96,7 +97,6 @@ static uint32_t callee_of(const pta *p, uint32_t use, pta_key key)
 {
     const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
     if (site->kind == PTA_FUNCTION) return site->func;
-    if (site->kind == PTA_WILD) return p->program->wild_call;
     bool lifted = p->program->funcs.data[p->instances.data[p->uses.data[use].instance].func].lift;
     return site->kind == PTA_EXTERNAL && lifted ? p->program->unknown : PTA_NO_FUNC;
 }
@@ -160,32 +160,10 @@ static void note_loss(pta *p, uint32_t component, uint32_t object)
     vec_push(lost, object);
 }
 
-/* A component is wild no more: it does not tell into what. */
-static void be_silent(pta *p, uint32_t component)
-{
-    p->nodes.data[component].tells = false;
-    uint32_t member = component;
-    do {
-        for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
-            uint32_t edge = p->nodes.data[member].out.data[i];
-            if (p->labels.data[p->edges.data[edge].label].stride != PTA_LOOSE) continue;
-            retract_edge(p, edge);
-            return;
-        }
-        member = p->nodes.data[member].next;
-    } while (member != component);
-}
-
 static void take_one(pta *p, uint32_t component, pta_key key)
 {
-    if (key == set_wild_key()) be_silent(p, component);
     set_remove(&p->nodes.data[component].set, &key, 1);
     note_loss(p, component, key_object(key));
-    if (component == graph_component(p, p->wilderness)) {
-        p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
-        vec_push(&state(p)->tamed, key_object(key));
-    }
-    if (set_is_loose(key) && set_is_wild(&p->nodes.data[component].set)) ask(p, component, set_wild_key());
     uint32_t member = component;
     do {
         for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
@@ -198,18 +176,7 @@ static void take_one(pta *p, uint32_t component, pta_key key)
     retract_object(p, component, key_object(key), key);
 }
 
-static void take_object(pta *p, uint32_t component, uint32_t object)
-{
-    const pta_set *set = &p->nodes.data[component].set;
-    for (;;) {
-        uint32_t at = set_group(set, object);
-        if (at >= set->len || key_object(set->keys[at]) != object) break;
-        take_one(p, component, set->keys[at]);
-    }
-}
-
-/* A key goes; a class with all keys of its object, and SET_WILD with all that it covers, since those that lie dormant have not
- * been sent everywhere. */
+/* A key goes; a class with all keys of its object, since those that lie dormant have not been sent everywhere. */
 static void take_away(pta *p, uint32_t component, pta_key key)
 {
     const pta_set *set = &p->nodes.data[component].set;
@@ -217,38 +184,25 @@ static void take_away(pta *p, uint32_t component, pta_key key)
         take_one(p, component, key);
         return;
     }
-    take_object(p, component, key_object(key));
-    if (key != set_wild_key()) return;
-    for (uint32_t i = set->len; i-- > 0;) {
-        if (i >= set->len || !(p->wild.data[key_object(set->keys[i])] & SET_IN_WILD)) continue;
-        take_object(p, component, key_object(set->keys[i]));
-        i = set->len;
+    for (;;) {
+        uint32_t at = set_group(set, key_object(key));
+        if (at >= set->len || key_object(set->keys[at]) != key_object(key)) break;
+        take_one(p, component, set->keys[at]);
     }
 }
 
-/* What lay dormant in wild components because of an object that is wild no more. */
-static void take_dormant(pta *p, uint32_t object)
-{
-    for (uint32_t c = 0; c < p->nodes.len; c++) {
-        if (graph_component(p, c) != c || !set_is_wild(&p->nodes.data[c].set) || p->wild.data[object] & SET_IN_WILD) continue;
-        note_loss(p, c, object);
-        take_object(p, c, object);
-    }
-}
-
-/* What an edge brings of one object to its target, of all for SET_WILD_OBJECT, from facts older than `rank`. */
+/* What an edge brings of one object to its target, from facts older than `rank`. */
 static void collect(const pta *p, const graph_edge *e, uint32_t component, uint32_t object, uint64_t rank, key_list *out)
 {
     if (e->rank >= rank) return;
-    bool all = object == SET_WILD_OBJECT;
     if (e->from == NO_NODE) {
-        if (all || key_object(e->key) == object) vec_push(out, e->key);
+        if (key_object(e->key) == object) vec_push(out, e->key);
         return;
     }
     uint32_t from = graph_component(p, e->from);
     if (from == component && !e->label) return;
     const pta_set *set = &p->nodes.data[from].set;
-    for (uint32_t i = set_group(set, object); i < set->len && (all || key_object(set->keys[i]) == object); i++) {
+    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
         if (set->ranks[i] >= rank) continue;
         pta_key key = e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i];
         if (key) vec_push(out, key);
@@ -314,12 +268,8 @@ static int by_number(const void *a, const void *b)
 void delete_run(pta *p)
 {
     struct deletion *d = state(p);
-    while (d->questions.len || d->tamed.len) {
-        if (d->questions.len)
-            answer(p, d->questions.data[--d->questions.len]);
-        else
-            take_dormant(p, d->tamed.data[--d->tamed.len]);
-    }
+    while (d->questions.len)
+        answer(p, d->questions.data[--d->questions.len]);
     graph_next_step(p);
     for (uint32_t i = 0; i < d->unborn.len; i++)
         if (p->instances.data[d->unborn.data[i]].callers.len) graph_make_live(p, d->unborn.data[i]);
@@ -344,6 +294,5 @@ void delete_close(pta *p)
     vec_free(&p->deletion->questions);
     vec_free(&p->deletion->losers);
     vec_free(&p->deletion->unborn);
-    vec_free(&p->deletion->tamed);
     free(p->deletion);
 }

@@ -241,6 +241,7 @@ static uint32_t add_cell(pta *p, graph_cell cell)
     bool exact = offset_is_exact(cell.place);
     cell.store = graph_add_node(p);
     cell.load = exact ? cell.store : graph_add_node(p);
+    p->nodes.data[cell.store].word = p->nodes.data[cell.load].word = true;
     uint32_t id = p->cells.len;
     vec_push(&p->cells, cell);
     object_memory *m = &p->memories.data[cell.object];

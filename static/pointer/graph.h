@@ -52,6 +52,7 @@ typedef struct {
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
     bool tells;         /* it is wild, and an edge to the wilderness says into what */
+    bool word;          /* of memory, which tells nothing: what is loaded from it does */
 } graph_node;
 
 typedef struct {
@@ -120,6 +121,7 @@ struct pta {
     map64 object_map;
     VEC(const pta_shape *) shapes; /* by object */
     VEC(uint8_t) wild;             /* by object: see set.h */
+    bool is_wild;                  /* some set is */
     uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
     map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
     VEC(const pta_shape *) heap_shapes;
@@ -181,7 +183,7 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at};
 }
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)

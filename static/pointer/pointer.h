@@ -195,6 +195,7 @@ typedef struct {
     pta_algorithm algorithm;
     bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
     int jobs;            /* 0: all cores */
+    uint32_t wild_at;    /* objects that a pointer may point anywhere into before it is wild (set.h); 0: as a rule */
     volatile int *stop;  /* when it becomes nonzero the work ends */
 } pta_options;
 

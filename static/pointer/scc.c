@@ -167,11 +167,12 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
     pta_set all = {0};
     for (uint32_t i = 0; i < count; i++)
         join_sets(&all, &p->nodes.data[components[i]].set, p->now, graph_world(p));
-    bool same = true, used = false, tells = false;
+    bool same = true, used = false, tells = false, word = true;
     for (uint32_t i = 0; i < count; i++) {
         same &= is_same(&p->nodes.data[components[i]].set, &all);
         used |= p->nodes.data[components[i]].used;
         tells |= p->nodes.data[components[i]].tells;
+        word &= p->nodes.data[components[i]].word;
         catch_up(p, components[i], &all);
     }
     key_list delta = {0};
@@ -211,6 +212,7 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
     c->delta.cap = delta.cap;
     c->used = used;
     c->tells = tells;
+    c->word = word;
 }
 
 static void number_levels(pta *p)

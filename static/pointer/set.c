@@ -192,9 +192,9 @@ static void make_room(pta_set *set, uint32_t len)
 }
 
 /* Puts SET_WILD in front of what is being added, when the set has become wild. */
-static void add_wild(const pta_set *set, key_list *added, uint32_t first)
+static void add_wild(const pta_set *set, uint32_t wild_at, key_list *added, uint32_t first)
 {
-    if (set->loose <= SET_WILD_AT || set->tame || set_is_wild(set)) return;
+    if (set->loose <= wild_at || set->tame || set_is_wild(set)) return;
     if (added->len > first && added->data[first] == set_wild_key()) return;
     vec_push(added, 0);
     memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
@@ -224,7 +224,7 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         set->loose += g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)));
         at = to;
     }
-    add_wild(set, added, first);
+    add_wild(set, world.wild_at, added, first);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
     make_room(set, set->len + fresh);

@@ -9,7 +9,7 @@
 /* A pointer that may point anywhere into very many objects is wild: it gets the key SET_WILD, which stands for all places of all
  * objects that some wild pointer may point into. These objects are the same for all of them, so that sets stay small where
  * the analysis knows next to nothing. */
-enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 128 /* more objects than this */ };
+enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 128 /* more objects than this, as a rule */ };
 
 typedef struct {
     pta_key *keys;
@@ -24,6 +24,7 @@ typedef VEC(pta_key) key_list;
 typedef struct { /* what sets have to know of objects, by their numbers */
     const pta_shape *const *shapes;
     const uint8_t *wild; /* SET_IN_WILD, SET_IS_CODE */
+    uint32_t wild_at;    /* a set with more loose classes is wild */
 } set_world;
 
 enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2 };

@@ -149,7 +149,8 @@ static void finish_step(pta *p)
         if (all.data[i] == wilderness)
             for (uint32_t k = 0; k < c->delta.len; k++)
                 p->wild.data[key_object(c->delta.data[k])] |= SET_IN_WILD;
-        if (set_is_wild(&c->set) && !c->tells) graph_make_wild(p, all.data[i]);
+        p->is_wild |= set_is_wild(&c->set);
+        if (set_is_wild(&c->set) && !c->set.tame && !c->word && !c->tells) graph_make_wild(p, all.data[i]);
         c = &p->nodes.data[all.data[i]];
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
@@ -235,22 +236,17 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
     solve_lane *lane = &p->lanes[0];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t component = graph_component(p, lost[i].node), member = component;
-        bool all = lost[i].object == SET_WILD_OBJECT; /* it may have covered keys of any object */
         do {
             const graph_node *m = &p->nodes.data[member];
             for (uint32_t k = 0; k < m->in.len; k++) {
                 const graph_edge *e = &p->edges.data[m->in.data[k]];
                 if (e->from == NO_NODE) {
-                    if (all || key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
+                    if (key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
                     continue;
                 }
                 uint32_t from = graph_component(p, e->from);
                 if (from == component && !e->label) continue;
                 const pta_set *set = &p->nodes.data[from].set;
-                if (all || p->labels.data[e->label].stride == PTA_LOOSE) {
-                    send(p, lane, set->keys, set->len, e->label, component);
-                    continue;
-                }
                 uint32_t first = set_group(set, lost[i].object), end = first;
                 while (end < set->len && key_object(set->keys[end]) == lost[i].object)
                     end++;

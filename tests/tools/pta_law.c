@@ -1,6 +1,6 @@
 /* The law of the incremental pointer analysis: after any edits its result is that of an analysis from scratch.
  *
- *   pta_law [--context none|origin[:K]|cfa:K] [--algorithm ipa|reset|reach] [--threads N]... [--edits N] [--batch N]
+ *   pta_law [--context none|origin[:K]|cfa:K] [--algorithm ipa|reset|reach] [--threads N]... [--wild N] [--edits N] [--batch N]
  *           [--comparisons N] [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...
  *
  * Makes random edits (pta_law/edits.c), up to --batch in one update (500), until there were --edits of them, and
@@ -57,7 +57,7 @@ static void on_crash(int number)
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: pta_law [--context C] [--algorithm A] [--threads N]... [--edits N] [--batch N] [--comparisons N]\n"
+            "usage: pta_law [--context C] [--algorithm A] [--threads N]... [--wild N] [--edits N] [--batch N] [--comparisons N]\n"
             "       [--seed N] [--seconds N] [--memory MB] [--shrink SECONDS] [--replay LIST] FILE...\n");
     return 2;
 }
@@ -163,6 +163,10 @@ static bool set_option(law *l, settings *with, const char *name, const char *val
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(name, numbers[i].name)) return tool_number(value, numbers[i].to);
     if (!strcmp(name, "--context")) return tool_context(value, &l->options);
+    if (!strcmp(name, "--wild") && tool_number(value, &number)) {
+        l->options.wild_at = (uint32_t)number;
+        return true;
+    }
     if (!strcmp(name, "--algorithm")) return tool_algorithm(value, &l->options.algorithm);
     if (!strcmp(name, "--threads") && tool_number(value, &number) && number && l->thread_count < LAW_THREADS) {
         l->threads[l->thread_count++] = (int)number;

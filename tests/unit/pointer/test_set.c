@@ -13,7 +13,7 @@ enum { FIRST = SET_EXTERNAL_OBJECT + 1, FAR = FIRST + SHAPES, OBJECTS = FAR };
 static uint64_t chance = 88172645463325252ull;
 static const pta_shape *shapes[OBJECTS + 1];
 static uint8_t tame[OBJECTS + 1];
-static const set_world world = {shapes, tame};
+static const set_world world = {shapes, tame, SET_WILD_AT};
 
 void setUp(void)
 {
