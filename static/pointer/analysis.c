@@ -25,7 +25,14 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
     context_intern(p, (graph_context){0});
     vec_push(&p->objects, (graph_object){.site = program->sites.len}); /* so that no key is NO_KEY */
     vec_push(&p->shapes, NULL);
+    vec_push(&p->wild, 0);
     vec_push(&p->memories, (object_memory){0});
+    graph_object_of(p, program->wild, 0);     /* SET_WILD_OBJECT */
+    graph_object_of(p, program->external, 0); /* SET_EXTERNAL_OBJECT */
+    uint32_t wilderness = graph_instance_of(p, program->wilderness, 0), outside = graph_instance_of(p, program->outside, 0);
+    p->wilderness = p->instances.data[wilderness].first_node;
+    p->nodes.data[p->wilderness].set.tame = true;
+    p->nodes.data[p->instances.data[outside].first_node + PTA_RET].set.tame = true;
     for (uint32_t f = 0; f < program->funcs.len; f++) {
         if (!program->funcs.data[f].root || program->funcs.data[f].lift) continue;
         uint32_t root = graph_instance_of(p, f, 0);
@@ -111,6 +118,7 @@ void pta_close(pta *p)
     vec_free(&p->labels);
     vec_free(&p->objects);
     vec_free(&p->shapes);
+    vec_free(&p->wild);
     vec_free(&p->heap_shapes);
     map_free(&p->shape_map);
     arena_free(&p->shape_memory);
@@ -164,11 +172,14 @@ static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32
     key_list keys = {0}, added = {0};
     for (uint32_t i = 0; i < set->len; i++) {
         pta_key key = graph_transfer(p, set->keys[i], &label);
-        if (key) vec_push(&keys, key);
+        if (key && key != set_wild_key()) vec_push(&keys, key);
     }
+    const pta_set *wild = &p->nodes.data[graph_component(p, p->wilderness)].set;
+    for (uint32_t i = 0; set_is_wild(set) && i < wild->len; i++)
+        vec_push(&keys, wild->keys[i]);
     uint32_t count = keys.len;
     keys_sort(keys.data, &count);
-    set_add(to, keys.data, count, 0, p->shapes.data, &added);
+    set_add(to, keys.data, count, 0, graph_world(p), &added);
     vec_free(&keys);
     vec_free(&added);
 }
@@ -193,7 +204,7 @@ static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_
 static void give_places(const pta *p, pta_set *set, pta_places *out)
 {
     key_list normal = {0};
-    set_normal(set, &normal);
+    set_normal(set, graph_world(p), &normal);
     vec_clear(out);
     for (uint32_t i = 0; i < normal.len; i++) {
         const graph_object *o = &p->objects.data[key_object(normal.data[i])];
@@ -205,14 +216,14 @@ static void give_places(const pta *p, pta_set *set, pta_places *out)
 
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)
 {
-    pta_set all = {0};
+    pta_set all = {.tame = true};
     add_places(p, instance, what, stride, &all);
     give_places(p, &all, out);
 }
 
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
 {
-    pta_set all = {0};
+    pta_set all = {.tame = true};
     const id_list *of = &p->instances_of.data[func];
     for (uint32_t i = 0; i < of->len; i++)
         if (p->instances.data[of->data[i]].live) add_places(p, of->data[i], what, stride, &all);

@@ -22,6 +22,7 @@ struct deletion {
     VEC(question) questions;
     id_list losers;       /* components that have lost keys: graph_node.lost says of which objects */
     id_list unborn;       /* instances that nobody older calls */
+    id_list tamed;        /* objects that no wild pointer points into any more */
 };
 
 static struct deletion *state(pta *p)
@@ -95,6 +96,7 @@ static uint32_t callee_of(const pta *p, uint32_t use, pta_key key)
 {
     const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
     if (site->kind == PTA_FUNCTION) return site->func;
+    if (site->kind == PTA_WILD) return p->program->wild_call;
     bool lifted = p->program->funcs.data[p->instances.data[p->uses.data[use].instance].func].lift;
     return site->kind == PTA_EXTERNAL && lifted ? p->program->unknown : PTA_NO_FUNC;
 }
@@ -158,10 +160,32 @@ static void note_loss(pta *p, uint32_t component, uint32_t object)
     vec_push(lost, object);
 }
 
+/* A component is wild no more: it does not tell into what. */
+static void be_silent(pta *p, uint32_t component)
+{
+    p->nodes.data[component].tells = false;
+    uint32_t member = component;
+    do {
+        for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
+            uint32_t edge = p->nodes.data[member].out.data[i];
+            if (p->labels.data[p->edges.data[edge].label].stride != PTA_LOOSE) continue;
+            retract_edge(p, edge);
+            return;
+        }
+        member = p->nodes.data[member].next;
+    } while (member != component);
+}
+
 static void take_one(pta *p, uint32_t component, pta_key key)
 {
+    if (key == set_wild_key()) be_silent(p, component);
     set_remove(&p->nodes.data[component].set, &key, 1);
     note_loss(p, component, key_object(key));
+    if (component == graph_component(p, p->wilderness)) {
+        p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
+        vec_push(&state(p)->tamed, key_object(key));
+    }
+    if (set_is_loose(key) && set_is_wild(&p->nodes.data[component].set)) ask(p, component, set_wild_key());
     uint32_t member = component;
     do {
         for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
@@ -174,7 +198,18 @@ static void take_one(pta *p, uint32_t component, pta_key key)
     retract_object(p, component, key_object(key), key);
 }
 
-/* A key goes; a class with all keys of its object, since those that lie dormant have not been sent everywhere. */
+static void take_object(pta *p, uint32_t component, uint32_t object)
+{
+    const pta_set *set = &p->nodes.data[component].set;
+    for (;;) {
+        uint32_t at = set_group(set, object);
+        if (at >= set->len || key_object(set->keys[at]) != object) break;
+        take_one(p, component, set->keys[at]);
+    }
+}
+
+/* A key goes; a class with all keys of its object, and SET_WILD with all that it covers, since those that lie dormant have not
+ * been sent everywhere. */
 static void take_away(pta *p, uint32_t component, pta_key key)
 {
     const pta_set *set = &p->nodes.data[component].set;
@@ -182,25 +217,38 @@ static void take_away(pta *p, uint32_t component, pta_key key)
         take_one(p, component, key);
         return;
     }
-    for (;;) {
-        uint32_t at = set_group(set, key_object(key));
-        if (at >= set->len || key_object(set->keys[at]) != key_object(key)) break;
-        take_one(p, component, set->keys[at]);
+    take_object(p, component, key_object(key));
+    if (key != set_wild_key()) return;
+    for (uint32_t i = set->len; i-- > 0;) {
+        if (i >= set->len || !(p->wild.data[key_object(set->keys[i])] & SET_IN_WILD)) continue;
+        take_object(p, component, key_object(set->keys[i]));
+        i = set->len;
     }
 }
 
-/* What an edge brings of one object to its target, from facts older than `rank`. */
+/* What lay dormant in wild components because of an object that is wild no more. */
+static void take_dormant(pta *p, uint32_t object)
+{
+    for (uint32_t c = 0; c < p->nodes.len; c++) {
+        if (graph_component(p, c) != c || !set_is_wild(&p->nodes.data[c].set) || p->wild.data[object] & SET_IN_WILD) continue;
+        note_loss(p, c, object);
+        take_object(p, c, object);
+    }
+}
+
+/* What an edge brings of one object to its target, of all for SET_WILD_OBJECT, from facts older than `rank`. */
 static void collect(const pta *p, const graph_edge *e, uint32_t component, uint32_t object, uint64_t rank, key_list *out)
 {
     if (e->rank >= rank) return;
+    bool all = object == SET_WILD_OBJECT;
     if (e->from == NO_NODE) {
-        if (key_object(e->key) == object) vec_push(out, e->key);
+        if (all || key_object(e->key) == object) vec_push(out, e->key);
         return;
     }
     uint32_t from = graph_component(p, e->from);
     if (from == component && !e->label) return;
     const pta_set *set = &p->nodes.data[from].set;
-    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
+    for (uint32_t i = set_group(set, object); i < set->len && (all || key_object(set->keys[i]) == object); i++) {
         if (set->ranks[i] >= rank) continue;
         pta_key key = e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i];
         if (key) vec_push(out, key);
@@ -228,7 +276,7 @@ static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t
         key_list added = {0};
         uint32_t count = found.len;
         keys_sort(found.data, &count);
-        set_add(&all, found.data, count, 0, p->shapes.data, &added);
+        set_add(&all, found.data, count, 0, graph_world(p), &added);
         yes = set_find(&all, key) != UINT32_MAX;
         vec_free(&added);
     }
@@ -266,8 +314,12 @@ static int by_number(const void *a, const void *b)
 void delete_run(pta *p)
 {
     struct deletion *d = state(p);
-    while (d->questions.len)
-        answer(p, d->questions.data[--d->questions.len]);
+    while (d->questions.len || d->tamed.len) {
+        if (d->questions.len)
+            answer(p, d->questions.data[--d->questions.len]);
+        else
+            take_dormant(p, d->tamed.data[--d->tamed.len]);
+    }
     graph_next_step(p);
     for (uint32_t i = 0; i < d->unborn.len; i++)
         if (p->instances.data[d->unborn.data[i]].callers.len) graph_make_live(p, d->unborn.data[i]);
@@ -292,5 +344,6 @@ void delete_close(pta *p)
     vec_free(&p->deletion->questions);
     vec_free(&p->deletion->losers);
     vec_free(&p->deletion->unborn);
+    vec_free(&p->deletion->tamed);
     free(p->deletion);
 }

@@ -59,7 +59,7 @@ static void place_name(const pta *p, const pta_place *place, char *to, size_t si
     const pta_site *site = &p->program->sites.data[place->site];
     char name[192], address[200];
     site_name(p, place, name, sizeof name);
-    if (site->kind == PTA_FUNCTION || site->kind == PTA_EXTERNAL) {
+    if (site->kind == PTA_FUNCTION || site->kind == PTA_EXTERNAL || site->kind == PTA_WILD) {
         snprintf(to, size, "%s", name);
         return;
     }

@@ -72,7 +72,8 @@ uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
     uint32_t object = p->objects.len;
     *map_at(&p->object_map, key) = object;
     vec_push(&p->objects, (graph_object){.site = site, .context = context, .memory = memory == MAP_NONE ? object : memory,
-                                         .any = s->kind == PTA_EXTERNAL || s->any});
+                                         .any = s->kind == PTA_EXTERNAL || s->kind == PTA_WILD || s->any});
+    vec_push(&p->wild, s->kind == PTA_FUNCTION ? SET_IS_CODE : 0);
     vec_push(&p->shapes, s->kind == PTA_HEAP ? heap_shape(p, s, context) : s->shape);
     vec_push(&p->memories, (object_memory){0});
     return object;
@@ -107,16 +108,19 @@ static uint64_t object_size(const pta *p, uint32_t object)
     return shape && shape->total ? shape->total : site->open ? 0 : site->size;
 }
 
-/* Moved by more than the object is large. */
+/* Moved by more than the object is large, and what may lie before it. */
 static bool is_far(const pta *p, pta_key key, int64_t delta)
 {
     if (offset_is_exact(key_offset(key)) || !delta) return false;
     int64_t size = (int64_t)object_size(p, key_object(key));
-    return size && (delta >= size || delta <= -size);
+    return size && (delta > size + OFFSET_SLACK || delta < -size - OFFSET_SLACK);
 }
 
 pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
 {
+    bool code = p->wild.data[key_object(key)] & SET_IS_CODE;
+    if (label->stride == PTA_CODE) return code ? key : NO_KEY;
+    if (label->stride == PTA_LOOSE) return code ? key : set_is_loose(key) ? key_make(key_object(key), offset_anywhere()) : NO_KEY;
     if (is_far(p, key, label->delta)) return NO_KEY;
     uint32_t object = key_object(key);
     const pta_shape *shape = p->shapes.data[object];
@@ -141,6 +145,13 @@ uint32_t graph_add_node(pta *p)
     uint32_t node = p->nodes.len;
     vec_push(&p->nodes, (graph_node){.component = node, .next = node});
     return node;
+}
+
+void graph_make_wild(pta *p, uint32_t component)
+{
+    if (p->nodes.data[component].tells) return;
+    p->nodes.data[component].tells = true;
+    graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
 }
 
 void graph_mark_dirty(pta *p, uint32_t component)
@@ -428,7 +439,7 @@ static bool may_write(const pta *p, uint32_t instance, pta_key at)
 static bool is_byte_wise(pta_key key)
 {
     uint32_t step = offset_step(key_offset(key));
-    return step && step < 8;
+    return step && step < 8 && key_object(key) != SET_WILD_OBJECT;
 }
 
 void graph_apply_key(pta *p, uint32_t use, pta_key key)
@@ -441,6 +452,16 @@ void graph_apply_key(pta *p, uint32_t use, pta_key key)
     pta_key at = graph_transfer(p, key, &label);
     if (!at) return;
     const graph_cell *cell;
+    if (key_object(at) == SET_WILD_OBJECT) {
+        if (stmt.kind == PTA_LOAD)
+            graph_add_edge(p, p->wilderness + PTA_RET, var_node(p, instance, stmt.dst.var), 0, use, key);
+        else if (stmt.kind == PTA_STORE)
+            graph_add_edge(p, var_node(p, instance, stmt.src.var), p->wilderness + PTA_RSI,
+                           graph_label_of(p, stmt.src.delta, PTA_SAME), use, key);
+        else if (stmt.kind == PTA_CALL)
+            graph_call(p, use, p->program->wild_call, key);
+        return;
+    }
     if (p->objects.data[key_object(at)].site == p->program->external) { /* known by one key, whatever it leads to */
         if (stmt.kind == PTA_LOAD) graph_add_edge(p, NO_NODE, var_node(p, instance, stmt.dst.var), 0, use, key);
         const pta_func *caller = &p->program->funcs.data[p->instances.data[instance].func];

@@ -51,6 +51,7 @@ typedef struct {
     bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
+    bool tells;         /* it is wild, and an edge to the wilderness says into what */
 } graph_node;
 
 typedef struct {
@@ -118,6 +119,8 @@ struct pta {
     VEC(graph_object) objects;
     map64 object_map;
     VEC(const pta_shape *) shapes; /* by object */
+    VEC(uint8_t) wild;             /* by object: see set.h */
+    uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
     map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
     VEC(const pta_shape *) heap_shapes;
     arena shape_memory;
@@ -176,6 +179,11 @@ static inline void graph_next_step(pta *p)
     p->now = (uint64_t)++p->step * GRAPH_SPACING;
 }
 
+static inline set_world graph_world(const pta *p)
+{
+    return (set_world){p->shapes.data, p->wild.data};
+}
+
 static inline uint32_t graph_component(const pta *p, uint32_t node)
 {
     return p->nodes.data[node].component;
@@ -187,6 +195,8 @@ static inline const pta_stmt *graph_stmt(const pta *p, uint32_t use)
     return &p->program->funcs.data[p->instances.data[u->instance].func].stmts.data[u->stmt];
 }
 
+/* A component has become wild: what it points into becomes known to all wild pointers. */
+void graph_make_wild(pta *p, uint32_t component);
 void graph_mark_dirty(pta *p, uint32_t component);
 void graph_mark_woken(pta *p, uint32_t component);
 

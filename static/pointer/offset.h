@@ -11,7 +11,8 @@
  * of places has one smallest class around it.
  *
  * Of an array of elements, all places are places in an element: exact ones in the first element, classes in any. Indices
- * inside of an element stay in it. One element is no array: places before and behind it are what they are. A shape of NULL: nothing is known. The place 0 is none: outside of the object. */
+ * inside of an element stay in it. One element is no array: places before and behind it are what they are. A shape of NULL:
+ * nothing is known. The place 0 is none: outside of the object. */
 #ifndef RACE_POINTER_OFFSET_H
 #define RACE_POINTER_OFFSET_H
 
@@ -24,7 +25,7 @@ typedef uint64_t pta_key;  /* object << OFFSET_BITS | place */
 typedef uint64_t offset_t; /* place */
 
 enum { OFFSET_BITS = 41, OFFSET_MAX_STRIDE = (1 << 17) - 1, OFFSET_MAX_OBJECTS = 1 << 23, OFFSET_MAX_LEVEL = 63 };
-enum { OFFSET_SLACK = 4096 }; /* bytes that a pointer may lie before an object and come back */
+enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before an object and come back */
 enum { OFFSET_MAX_ELEMENT = OFFSET_MAX_STRIDE - OFFSET_SLACK - 1 }; /* places of one are less than a stride apart */
 
 static const offset_t OFFSET_CLASS = 1ull << 40;

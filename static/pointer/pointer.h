@@ -60,8 +60,10 @@ enum { /* values of pta_stmt.stride */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
     PTA_BLOCK = 1 << 28, /* or-ed to it: a word of a block copy of unknown size */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
-    PTA_ALIGN = 1 << 30 /* + n: rounded down to a multiple of n, a power of two up to 16 */
+    PTA_ALIGN = 1 << 30, /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
+#define PTA_CODE 0xfffffffeu  /* only pointers to functions */
+#define PTA_LOOSE 0xffffffffu /* only what wild pointers do not say of their own: set.h */
 
 typedef struct {
     uint8_t kind;     /* pta_kind */
@@ -102,6 +104,7 @@ typedef enum {
     PTA_HEAP,     /* allocated here; one per instance of the function */
     PTA_FUNCTION, /* code */
     PTA_LIBRARY,  /* static data of a modelled library */
+    PTA_WILD,     /* any place of any object that a wild pointer may point into: see pta_set in set.h */
     PTA_EXTERNAL  /* everything that code outside of the program owns or knows: a pointer to it may also point anywhere into
                      any object that has escaped (pta_escaped) */
 } pta_site_kind;
@@ -159,6 +162,10 @@ struct pta_program {
     VEC(pta_call) calls;
     struct pta_maps *maps; /* program.c: names, address spaces */
     uint32_t external;     /* the PTA_EXTERNAL site */
+    uint32_t wild;         /* the PTA_WILD site */
+    uint32_t wilderness;   /* the function that loads and stores through wild pointers: its first parameter may point to all
+                              that they point into; it stores its second one there and returns what is there */
+    uint32_t wild_call;    /* the function that a call through a wild pointer goes to: it calls all that they point to */
     uint32_t escaped;      /* the site whose one word holds all pointers that have escaped */
     uint32_t unknown;      /* the function that stands for every unknown one */
     uint32_t outside;      /* the function that stands for what code outside does on its own; its variable PTA_RET is what it

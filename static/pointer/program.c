@@ -347,6 +347,23 @@ static void add_outside(pta_program *program)
     add_call_of(program, func, PTA_NO_FUNC, PTA_RET, anything, PTA_RET);
 }
 
+/* What wild pointers (set.h) do is done once for all of them. */
+static void add_wilderness(pta_program *program)
+{
+    uint32_t func = program->wilderness = program_add_func(program, "*wilderness*", NULL, 0);
+    program->funcs.data[func].root = true;
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_LOAD, .dst = {PTA_RET, 0}, .src = {PTA_RDI, 0}});
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {PTA_RDI, 0}, .src = {PTA_RSI, 0}});
+    uint32_t code = program_new_var(program, func), word = address_var(program, func, program_library_site(program, "wild_code"),
+                                                                       0, PTA_SAME);
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_COPY, .dst = {code, 0}, .src = {PTA_RDI, 0}, .stride = PTA_CODE});
+    program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {word, 0}, .src = {code, 0}});
+    race_error error;
+    program->wild_call = program_add_func(program, "*wild call*", NULL, 0);
+    model_fill(program, program->wild_call, "f = lib wild_code; ret = call f (0, 1, 2, 3, 4, 5, 6...)", &error);
+    program->calls.data[program->calls.len - 1].ret2 = PTA_RET2;
+}
+
 static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
 {
     module_map *map = &program->maps->modules[m];
@@ -498,6 +515,8 @@ pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
     program->maps->modules = base_alloc_zero(count, sizeof *program->maps->modules);
     program->external =
         program_add_site(program, (pta_site){.kind = PTA_EXTERNAL, .func = PTA_NO_FUNC, .align = 1, .name = "external"});
+    program->wild = program_add_site(program, (pta_site){.kind = PTA_WILD, .func = PTA_NO_FUNC, .memory = program->sites.len,
+                                                         .align = 1, .name = "wild"});
     program->escaped = program_library_site(program, "*escaped*");
     race_error error;
     program->unknown = program_add_func(program, "*unknown*", NULL, 0);
@@ -516,6 +535,7 @@ pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
         generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
     add_outside(program);
     add_start(program, add_data(program));
+    add_wilderness(program);
     find_wrappers(program);
     program_prune(program);
     return program;

@@ -75,6 +75,9 @@ static void seed(pruner *n)
         }
     }
     need(n, program->outside, PTA_RET);
+    need(n, program->wilderness, PTA_RET);
+    need(n, program->wild_call, PTA_RET);
+    need(n, program->wild_call, PTA_RET2);
 }
 
 /* What a needed variable depends on. */

@@ -11,6 +11,12 @@ typedef struct {
     struct { struct visit { uint32_t component, member, edge; } *data; uint32_t len, cap; } visits;
 } tarjan;
 
+/* What others leave to SET_WILD it lists: its set is not theirs, even on a cycle. */
+static bool is_tame(const pta *p, uint32_t component)
+{
+    return p->nodes.data[component].set.tame;
+}
+
 static bool next_successor(const pta *p, const tarjan *t, struct visit *v, uint32_t *to)
 {
     for (;;) {
@@ -19,7 +25,8 @@ static bool next_successor(const pta *p, const tarjan *t, struct visit *v, uint3
             const graph_edge *e = &p->edges.data[m->out.data[v->edge++]];
             if (e->label && !t->labels) continue;
             *to = graph_component(p, e->to);
-            if (*to != v->component) return true;
+            if (*to == v->component || (!t->labels && (is_tame(p, *to) || is_tame(p, v->component)))) continue;
+            return true;
         }
         if (m->next == v->component) return false;
         v->member = m->next;
@@ -113,7 +120,7 @@ static void catch_up(pta *p, uint32_t component, const pta_set *all)
 
 /* The union with the older rank of each key: that one was derived from outside of the cycle. Where it is not closed, a class
  * closes it, as young as the step at hand. */
-static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, shape_list shapes)
+static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, set_world world)
 {
     pta_set out = {.cap = to->len + from->len};
     out.keys = base_alloc((size_t)out.cap * sizeof *out.keys);
@@ -134,15 +141,18 @@ static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, shape_lis
         uint32_t object = key_object(out.keys[i]), end = i;
         while (end < out.len && key_object(out.keys[end]) == object)
             end++;
-        offset_t cover = set_closure(out.keys + i, end - i, shapes[object]);
+        offset_t cover = set_closure(out.keys + i, end - i, world.shapes[object]);
         if (cover && set_find(&out, key_make(object, cover)) == UINT32_MAX) vec_push(&close, key_make(object, cover));
         i = end;
     }
     free(to->keys);
     free(to->ranks);
     *to = out;
-    set_add(to, close.data, close.len, rank, shapes, &added);
+    set_add(to, close.data, close.len, rank, world, &added);
     vec_free(&close);
+    vec_free(&added);
+    set_count(to);
+    set_add(to, NULL, 0, rank, world, &added); /* wild by now, perhaps */
     vec_free(&added);
 }
 
@@ -156,11 +166,12 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
 {
     pta_set all = {0};
     for (uint32_t i = 0; i < count; i++)
-        join_sets(&all, &p->nodes.data[components[i]].set, p->now, p->shapes.data);
-    bool same = true, used = false;
+        join_sets(&all, &p->nodes.data[components[i]].set, p->now, graph_world(p));
+    bool same = true, used = false, tells = false;
     for (uint32_t i = 0; i < count; i++) {
         same &= is_same(&p->nodes.data[components[i]].set, &all);
         used |= p->nodes.data[components[i]].used;
+        tells |= p->nodes.data[components[i]].tells;
         catch_up(p, components[i], &all);
     }
     key_list delta = {0};
@@ -199,6 +210,7 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
     c->delta.len = delta.len;
     c->delta.cap = delta.cap;
     c->used = used;
+    c->tells = tells;
 }
 
 static void number_levels(pta *p)

@@ -37,18 +37,19 @@ static offset_t class_in(const pta_set *set, uint32_t object)
     return at < set->len && key_object(set->keys[at]) == object ? key_offset(set->keys[at]) : 0;
 }
 
-bool set_covers(const pta_set *set, pta_key key, shape_list shapes)
+bool set_covers(const pta_set *set, pta_key key, set_world world)
 {
+    if (set_is_wild(set) && world.wild[key_object(key)] & SET_IN_WILD) return true;
     offset_t class = class_in(set, key_object(key));
-    return class && key_offset(key) != class && offset_covers(class, key_offset(key), shapes[key_object(key)]);
+    return class && key_offset(key) != class && offset_covers(class, key_offset(key), world.shapes[key_object(key)]);
 }
 
-bool set_knows(const pta_set *set, pta_key key, shape_list shapes)
+bool set_knows(const pta_set *set, pta_key key, set_world world)
 {
-    return set_find(set, key) != UINT32_MAX || set_covers(set, key, shapes);
+    return set_find(set, key) != UINT32_MAX || set_covers(set, key, world);
 }
 
-void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, shape_list shapes, key_list *out)
+void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, set_world world, key_list *out)
 {
     uint32_t at = 0; /* the first key of the set that is not before keys[i] */
     for (uint32_t i = 0; i < count; i++) {
@@ -60,7 +61,7 @@ void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, shape_
         }
         at = lower_bound(set->keys, at, high < set->len ? high : set->len, keys[i]);
         if (at < set->len && set->keys[at] == keys[i]) continue;
-        if (!set_covers(set, keys[i], shapes)) vec_push(out, keys[i]);
+        if (!set_covers(set, keys[i], world)) vec_push(out, keys[i]);
     }
 }
 
@@ -190,7 +191,7 @@ static void make_room(pta_set *set, uint32_t len)
     set->cap = cap;
 }
 
-void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, shape_list shapes, key_list *added)
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added)
 {
     uint32_t first = added->len, at = 0;
     for (uint32_t i = 0; i < count;) {
@@ -201,12 +202,25 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        group g = group_of(set, at, to, shapes[object], added);
+        if (set_is_wild(set) && (world.wild[object] & SET_IN_WILD)) {
+            i = end;
+            continue;
+        }
+        group g = group_of(set, at, to, world.shapes[object], added);
         offset_t old = g.class;
         for (; i < end; i++)
             group_add(&g, keys[i]);
+        if (g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)))) set->loose++;
         if (g.class != old) vec_push(added, key_make(object, g.class));
         at = to;
+    }
+    if (set->loose > SET_WILD_AT && !set->tame && !set_is_wild(set)) {
+        bool has = added->len > first && added->data[first] == set_wild_key();
+        if (!has) vec_push(added, set_wild_key());
+        if (!has) {
+            memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
+            added->data[first] = set_wild_key();
+        }
     }
     uint32_t fresh = added->len - first;
     if (!fresh) return;
@@ -226,17 +240,40 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
     set->len += fresh;
 }
 
-void set_normal(const pta_set *set, key_list *out)
+void set_normal(const pta_set *set, set_world world, key_list *out)
 {
+    bool wild = set_is_wild(set);
     for (uint32_t i = 0; i < set->len;) {
         uint32_t object = key_object(set->keys[i]), end = i;
         offset_t class = 0;
         for (; end < set->len && key_object(set->keys[end]) == object; end++)
             if (!class && !offset_is_exact(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
-        if (class) vec_push(out, key_make(object, class));
-        for (uint32_t k = i; !class && k < end; k++)
+        bool covered = wild && world.wild[object] & SET_IN_WILD;
+        if (class && !covered) vec_push(out, key_make(object, class));
+        for (uint32_t k = i; !class && !covered && k < end; k++)
             vec_push(out, set->keys[k]);
         i = end;
+    }
+}
+
+void set_drop_covered(pta_set *set, set_world world)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (world.wild[key_object(set->keys[i])] & SET_IN_WILD) continue;
+        set->keys[kept] = set->keys[i];
+        set->ranks[kept++] = set->ranks[i];
+    }
+    set->len = kept;
+}
+
+void set_count(pta_set *set)
+{
+    set->loose = 0;
+    for (uint32_t i = 0, last = 0; i < set->len; i++) {
+        if (!set_is_loose(set->keys[i]) || key_object(set->keys[i]) == last) continue;
+        last = key_object(set->keys[i]);
+        set->loose++;
     }
 }
 
@@ -251,4 +288,5 @@ void set_remove(pta_set *set, const pta_key *keys, uint32_t count)
         set->ranks[kept++] = set->ranks[i];
     }
     set->len = kept;
+    set_count(set);
 }

@@ -6,34 +6,69 @@
 #include "static/base/base.h"
 #include "static/pointer/offset.h"
 
+/* A pointer that may point anywhere into very many objects is wild: it gets the key SET_WILD, which stands for all places of all
+ * objects that some wild pointer may point into. These objects are the same for all of them, so that sets stay small where
+ * the analysis knows next to nothing. */
+enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 128 /* more objects than this */ };
+
 typedef struct {
     pta_key *keys;
     uint64_t *ranks;
     uint32_t len, cap;
+    uint32_t loose; /* objects with a loose class */
+    bool tame;      /* never wild: it lists what others leave to SET_WILD */
 } pta_set;
 
 typedef VEC(pta_key) key_list;
-typedef const pta_shape *const *shape_list; /* by object */
+
+typedef struct { /* what sets have to know of objects, by their numbers */
+    const pta_shape *const *shapes;
+    const uint8_t *wild; /* SET_IN_WILD, SET_IS_CODE */
+} set_world;
+
+enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2 };
+
+static inline pta_key set_wild_key(void)
+{
+    return key_make(SET_WILD_OBJECT, offset_anywhere());
+}
+
+static inline bool set_is_wild(const pta_set *set)
+{
+    return set->len && key_object(set->keys[0]) == SET_WILD_OBJECT;
+}
+
+/* Next to nothing is known of the place. */
+static inline bool set_is_loose(pta_key key)
+{
+    uint32_t step = offset_step(key_offset(key));
+    return step && step <= 8 && key_object(key) > SET_EXTERNAL_OBJECT;
+}
+
 
 void set_free(pta_set *set);
 /* Index of a key, or UINT32_MAX. */
 uint32_t set_find(const pta_set *set, pta_key key);
-/* Whether a class covers a key, which thus lies dormant if it is there at all. */
-bool set_covers(const pta_set *set, pta_key key, shape_list shapes);
+/* Whether a class, or SET_WILD, covers a key, which thus lies dormant if it is there at all. */
+bool set_covers(const pta_set *set, pta_key key, set_world world);
 /* The keys that do not lie dormant. */
-void set_normal(const pta_set *set, key_list *out);
+void set_normal(const pta_set *set, set_world world, key_list *out);
 /* Whether adding a key would change nothing. */
-bool set_knows(const pta_set *set, pta_key key, shape_list shapes);
+bool set_knows(const pta_set *set, pta_key key, set_world world);
 /* Appends those of sorted keys that would change something. */
-void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, shape_list shapes, key_list *out);
+void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, set_world world, key_list *out);
 /* Index of the first key of an object, or where it would be. */
 uint32_t set_group(const pta_set *set, uint32_t object);
 /* Adds keys (sorted, may repeat), closed as pointer.h says. What was really added is appended to `added`, sorted. Keys that a
  * class of their object covers stay for the sake of what was derived from them, but lie dormant: they are sent nowhere any
  * more. */
-void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, shape_list shapes, key_list *added);
+void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added);
 /* The class that closes sorted keys of one object; 0: they are closed. */
 offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
+/* Forgets what SET_WILD covers; only for sets that nothing will be deleted from. */
+void set_drop_covered(pta_set *set, set_world world);
+/* Counts loose classes anew. */
+void set_count(pta_set *set);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 

@@ -65,12 +65,12 @@ static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t c
     key_list *inbox = &lane->inbox[to];
     uint32_t before = inbox->len;
     if (!label) {
-        set_missing(known, keys, count, p->shapes.data, inbox);
+        set_missing(known, keys, count, graph_world(p), inbox);
     } else {
         const graph_label *l = &p->labels.data[label];
         for (uint32_t i = 0; i < count; i++) {
             pta_key key = graph_transfer(p, keys[i], l);
-            if (key && !set_knows(known, key, p->shapes.data)) vec_push(inbox, key);
+            if (key && !set_knows(known, key, graph_world(p))) vec_push(inbox, key);
         }
     }
     if (!before && inbox->len) vec_push(&lane->touched, to);
@@ -116,7 +116,8 @@ static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
     uint32_t count = lane->scratch.len;
     keys_sort(lane->scratch.data, &count);
     vec_clear(&lane->added);
-    set_add(&c->set, lane->scratch.data, count, rank, p->shapes.data, &lane->added);
+    set_add(&c->set, lane->scratch.data, count, rank, graph_world(p), &lane->added);
+    if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
     for (uint32_t i = 0; i < lane->added.len; i++) {
         vec_push(&c->delta, lane->added.data[i]);
         if (c->used) vec_push(&c->fresh, lane->added.data[i]);
@@ -141,9 +142,15 @@ static void finish_step(pta *p)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
     for (uint32_t i = 0; i < all.len; i++)
         receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
+    uint32_t wilderness = graph_component(p, p->wilderness);
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
+        if (all.data[i] == wilderness)
+            for (uint32_t k = 0; k < c->delta.len; k++)
+                p->wild.data[key_object(c->delta.data[k])] |= SET_IN_WILD;
+        if (set_is_wild(&c->set) && !c->tells) graph_make_wild(p, all.data[i]);
+        c = &p->nodes.data[all.data[i]];
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
     }
@@ -151,12 +158,12 @@ static void finish_step(pta *p)
 }
 
 /* Sorts keys and drops those that lie dormant by now. */
-static void wake(const pta_set *set, shape_list shapes, key_list *keys)
+static void wake(const pta_set *set, set_world world, key_list *keys)
 {
     uint32_t n = keys->len, kept = 0;
     keys_sort(keys->data, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (!set_covers(set, keys->data[i], shapes)) keys->data[kept++] = keys->data[i];
+        if (!set_covers(set, keys->data[i], world)) keys->data[kept++] = keys->data[i];
     keys->len = kept;
 }
 
@@ -169,7 +176,7 @@ static bool step_level(pta *p)
     id_list senders = p->levels.data[p->lowest];
     p->levels.data[p->lowest] = (id_list){0};
     for (uint32_t i = 0; i < senders.len; i++) {
-        wake(&p->nodes.data[senders.data[i]].set, p->shapes.data, &p->nodes.data[senders.data[i]].delta);
+        wake(&p->nodes.data[senders.data[i]].set, graph_world(p), &p->nodes.data[senders.data[i]].delta);
     }
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
     for (uint32_t i = 0; i < senders.len; i++)
@@ -208,7 +215,12 @@ static void send_new_edges(pta *p)
         if (once && *once != MAP_NONE) continue;
         if (once) *once = 0;
         vec_clear(&normal);
-        set_normal(&p->nodes.data[from].set, &normal);
+        const pta_set *set = &p->nodes.data[from].set;
+        if (p->labels.data[e->label].stride == PTA_LOOSE) { /* also what lies dormant */
+            send(p, lane, set->keys, set->len, e->label, to);
+            continue;
+        }
+        set_normal(set, graph_world(p), &normal);
         send(p, lane, normal.data, normal.len, e->label, to);
     }
     vec_free(&normal);
@@ -223,21 +235,26 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
     solve_lane *lane = &p->lanes[0];
     for (uint32_t i = 0; i < count; i++) {
         uint32_t component = graph_component(p, lost[i].node), member = component;
+        bool all = lost[i].object == SET_WILD_OBJECT; /* it may have covered keys of any object */
         do {
             const graph_node *m = &p->nodes.data[member];
             for (uint32_t k = 0; k < m->in.len; k++) {
                 const graph_edge *e = &p->edges.data[m->in.data[k]];
                 if (e->from == NO_NODE) {
-                    if (key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
+                    if (all || key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
                     continue;
                 }
                 uint32_t from = graph_component(p, e->from);
                 if (from == component && !e->label) continue;
                 const pta_set *set = &p->nodes.data[from].set;
+                if (all || p->labels.data[e->label].stride == PTA_LOOSE) {
+                    send(p, lane, set->keys, set->len, e->label, component);
+                    continue;
+                }
                 uint32_t first = set_group(set, lost[i].object), end = first;
                 while (end < set->len && key_object(set->keys[end]) == lost[i].object)
                     end++;
-                while (first < end && set_covers(set, set->keys[first], p->shapes.data))
+                while (first < end && set_covers(set, set->keys[first], graph_world(p)))
                     first++;
                 uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
                 send(p, lane, set->keys + first, count_awake, e->label, component);
@@ -256,7 +273,7 @@ static void apply_fresh(pta *p)
         uint32_t component = woken.data[i];
         key_list fresh = p->nodes.data[component].fresh;
         p->nodes.data[component].fresh = (key_list){0};
-        wake(&p->nodes.data[component].set, p->shapes.data, &fresh);
+        wake(&p->nodes.data[component].set, graph_world(p), &fresh);
         p->nodes.data[component].woken = false;
         uint32_t member = component;
         do {
@@ -271,7 +288,7 @@ static void apply_fresh(pta *p)
     for (uint32_t i = 0; i < p->pending.len; i++) {
         use_key pending = p->pending.data[i];
         uint32_t pointer = graph_component(p, graph_pointer_node(p, pending.use));
-        if (!set_covers(&p->nodes.data[pointer].set, pending.key, p->shapes.data)) graph_apply_key(p, pending.use, pending.key);
+        if (!set_covers(&p->nodes.data[pointer].set, pending.key, graph_world(p))) graph_apply_key(p, pending.use, pending.key);
     }
     vec_clear(&p->pending);
 }
@@ -299,12 +316,17 @@ int solve_run(pta *p, race_error *error)
 {
     for (;;) {
         bear(p);
-        if (p->options.once && p->new_edges.len > 1000) {
+        if (p->options.once && p->new_edges.len > 1000 + p->nodes.len / 8) {
             scc_collapse(p);
         }
-        if (p->new_edges.len) send_new_edges(p);
-        while (step_level(p))
+        for (bool more = true; more;) {
             if (interrupted(p, error)) return -1;
+            more = p->new_edges.len;
+            if (more)
+                send_new_edges(p);
+            else
+                more = step_level(p);
+        }
         if (!p->woken.len && !p->pending.len) return 0;
         apply_fresh(p);
     }
