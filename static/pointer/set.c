@@ -191,6 +191,16 @@ static void make_room(pta_set *set, uint32_t len)
     set->cap = cap;
 }
 
+/* Puts SET_WILD in front of what is being added, when the set has become wild. */
+static void add_wild(const pta_set *set, key_list *added, uint32_t first)
+{
+    if (set->loose <= SET_WILD_AT || set->tame || set_is_wild(set)) return;
+    if (added->len > first && added->data[first] == set_wild_key()) return;
+    vec_push(added, 0);
+    memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
+    added->data[first] = set_wild_key();
+}
+
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added)
 {
     uint32_t first = added->len, at = 0;
@@ -202,7 +212,7 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        if (set_is_wild(set) && (world.wild[object] & SET_IN_WILD)) {
+        if (set_is_wild(set) && world.wild[object] & SET_IN_WILD) {
             i = end;
             continue;
         }
@@ -210,18 +220,11 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         offset_t old = g.class;
         for (; i < end; i++)
             group_add(&g, keys[i]);
-        if (g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)))) set->loose++;
         if (g.class != old) vec_push(added, key_make(object, g.class));
+        set->loose += g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)));
         at = to;
     }
-    if (set->loose > SET_WILD_AT && !set->tame && !set_is_wild(set)) {
-        bool has = added->len > first && added->data[first] == set_wild_key();
-        if (!has) vec_push(added, set_wild_key());
-        if (!has) {
-            memmove(added->data + first + 1, added->data + first, (added->len - first - 1) * sizeof *added->data);
-            added->data[first] = set_wild_key();
-        }
-    }
+    add_wild(set, added, first);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
     make_room(set, set->len + fresh);

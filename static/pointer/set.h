@@ -63,12 +63,12 @@ uint32_t set_group(const pta_set *set, uint32_t object);
  * class of their object covers stay for the sake of what was derived from them, but lie dormant: they are sent nowhere any
  * more. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added);
-/* The class that closes sorted keys of one object; 0: they are closed. */
-offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
 /* Forgets what SET_WILD covers; only for sets that nothing will be deleted from. */
 void set_drop_covered(pta_set *set, set_world world);
 /* Counts loose classes anew. */
 void set_count(pta_set *set);
+/* The class that closes sorted keys of one object; 0: they are closed. */
+offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 
