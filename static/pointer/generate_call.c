@@ -1,5 +1,6 @@
 /* Calls by the System V ABI as statements: whom they name, what they pass, what comes back. */
 #include "static/pointer/form.h"
+#include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
@@ -78,6 +79,35 @@ static bool copies_block(const generator *g, uint32_t func)
     return false;
 }
 
+enum { DEPTH = 6, WORD = 8 };
+
+/* Whether a pointer is computed here in steps of bytes. */
+static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
+{
+    v = ir_origin(g->ir, v);
+    const ir_insn *insn = &g->ir->insns[v];
+    if (!v || depth > DEPTH) return false;
+    if (insn->op == IR_PHI) {
+        for (uint32_t i = 0; i < insn->b; i++)
+            if (walks_bytes(g, g->ir->args[insn->a + i], depth + 2)) return true;
+        return false;
+    }
+    if (insn->op != IR_LEA || !insn->a) return false;
+    if (!insn->b) return walks_bytes(g, insn->a, depth + 1);
+    form_index index = form_index_of(g, g->kinds[insn->b] == KIND_POINTER ? insn->a : insn->b, insn->scale);
+    return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
+}
+
+/* What is copied from or to the middle of bytes, and is not a number of words long, is text or a packet: no pointers. */
+static bool copies_bytes(const generator *g, const ir_value *args)
+{
+    int64_t constant;
+    bool back;
+    uint64_t stride = args[IR_CALL_RDX] ? linear_stride(g->ir, args[IR_CALL_RDX], 1, &constant, &back) : 1;
+    if (stride % WORD == 0) return false;
+    return walks_bytes(g, args[IR_CALL_RDI], 0) || walks_bytes(g, args[IR_CALL_RSI], 0);
+}
+
 /* What is known of a number that is passed; allocators want to know. */
 static pta_size passed_size(const generator *g, ir_value v)
 {
@@ -133,10 +163,11 @@ void generate_call(generator *g, ir_value v)
         if (value.var != PTA_NO_VAR && at.var != PTA_NO_VAR)
             form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
     }
-    uint64_t size = call.func == PTA_NO_FUNC ? 0 : form_number(g, args[IR_CALL_RDX]);
-    if (size && size / 8 <= BLOCK_WORDS && copies_block(g, call.func)) {
-        generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        call.func = g->module->copied;
+    if (call.func != PTA_NO_FUNC && copies_block(g, call.func)) {
+        uint64_t size = form_number(g, args[IR_CALL_RDX]);
+        bool words = size && size / 8 <= BLOCK_WORDS;
+        if (words) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
+        if (words || (!size && copies_bytes(g, args))) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;

@@ -136,9 +136,9 @@ static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
     if (!sources || !dests) return;
     uint32_t var = form_new_var(g);
     for (uint32_t i = 0; i < sources; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source[i].at, .stride = PTA_ANY | PTA_BLOCK});
+        form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source[i].at, .stride = PTA_ANY});
     for (uint32_t i = 0; i < dests; i++)
-        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY | PTA_BLOCK});
+        form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY});
 }
 
 /* A block copy of `size` bytes, 0: unknown. */
@@ -148,7 +148,7 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
     uint64_t words = size / 8;
     bool each = size && words <= BLOCK_WORDS;
     for (uint32_t i = 0; i < (each ? words : 1); i++) {
-        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8 | PTA_BLOCK;
+        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8;
         pta_operand source = {from.var, from.delta + 8 * (int32_t)i}, dest = {to.var, to.delta + 8 * (int32_t)i};
         form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source, .stride = stride});
         form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest, .src = {var, 0}, .stride = stride});

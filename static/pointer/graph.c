@@ -130,7 +130,7 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
         place = offset_align(offset_add(place, label->delta, shape), label->stride - PTA_ALIGN, site->align, shape);
     } else {
         /* An index leads upwards from a place in the object: from behind its end only code that goes back comes in again. */
-        uint32_t stride = label->stride & ~(uint32_t)(PTA_BACK | PTA_BLOCK);
+        uint32_t stride = label->stride & ~(uint32_t)PTA_BACK;
         if (stride != PTA_SAME && !(label->stride & PTA_BACK) && is_behind(p, key)) return NO_KEY;
         place = offset_add(place, label->delta, shape);
         if (stride != PTA_SAME) place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
@@ -436,20 +436,12 @@ static bool may_write(const pta *p, uint32_t instance, pta_key at)
     return f->loader || !p->program->sites.data[p->objects.data[key_object(at)].site].constant;
 }
 
-/* What walks through bytes copies bytes: text, packets, not words that hold pointers. */
-static bool is_byte_wise(pta_key key)
-{
-    uint32_t step = offset_step(key_offset(key));
-    return step && step < 8 && key_object(key) != SET_WILD_OBJECT;
-}
-
 void graph_apply_key(pta *p, uint32_t use, pta_key key)
 {
     const pta_stmt stmt = *graph_stmt(p, use);
     uint32_t instance = p->uses.data[use].instance;
     pta_operand pointer = pointer_of(p, &stmt);
     graph_label label = {pointer.delta, stmt.kind == PTA_CALL ? PTA_SAME : stmt.stride};
-    if (label.stride < PTA_ALIGN && label.stride & PTA_BLOCK && is_byte_wise(key)) return;
     pta_key at = graph_transfer(p, key, &label);
     if (!at) return;
     const graph_cell *cell;

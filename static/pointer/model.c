@@ -363,8 +363,8 @@ static void copy_statement(reader *r)
     pta_operand to = plain(r, expression(r, PTA_NO_VAR));
     pta_operand from = plain(r, expression(r, PTA_NO_VAR));
     uint32_t word = new_var(r);
-    emit(r, (pta_stmt){.kind = PTA_LOAD, .dst = {word, 0}, .src = from, .stride = 8 | PTA_BLOCK});
-    emit(r, (pta_stmt){.kind = PTA_STORE, .dst = to, .src = {word, 0}, .stride = 8 | PTA_BLOCK});
+    emit(r, (pta_stmt){.kind = PTA_LOAD, .dst = {word, 0}, .src = from, .stride = 8});
+    emit(r, (pta_stmt){.kind = PTA_STORE, .dst = to, .src = {word, 0}, .stride = 8});
 }
 
 typedef struct {

@@ -11,7 +11,8 @@
  * of places has one smallest class around it.
  *
  * Of an array of elements, all places are places in an element: exact ones in the first element, classes in any. Indices
- * inside of an element stay in it. One element is no array: places before and behind it are what they are. A shape of NULL: nothing is known. The place 0 is none: outside of the object. */
+ * inside of an element stay in it. One element is no array: places before and behind it are what they are. A shape of NULL:
+ * nothing is known. The place 0 is none: outside of the object. */
 #ifndef RACE_POINTER_OFFSET_H
 #define RACE_POINTER_OFFSET_H
 
@@ -174,36 +175,35 @@ static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
     return shape->total == shape->element ? place : offset_each(at, shape);
 }
 
-/* The window around all places of a class after they have moved by k: the same as before when each moves inside of its element
- * of an array. */
-static inline uint32_t offset_moved_window(offset_t place, int64_t k, const pta_shape *shape)
+/* The first and the last byte of a class in its window and its element. */
+static inline void offset_ends(offset_t place, const pta_shape *shape, int64_t *first, int64_t *last)
 {
-    uint32_t window = offset_window(place);
-    int64_t stride = offset_stride(place), start = shape->windows[window].start, end = shape->windows[window].end;
-    int64_t first = ((int64_t)offset_residue(place) - start) % stride + start;
-    if (first < start) first += stride;
-    if (!k || first >= end) return window; /* nothing moves */
-    int64_t last = first + (end - 1 - first) / stride * stride;
-    while (window && (first + k < shape->windows[window].start || last + k >= shape->windows[window].end))
-        window = shape->windows[window].parent;
-    return window;
+    static const shape_window all = {0, INT32_MAX, 0};
+    const shape_window *w = offset_has_windows(shape) ? &shape->windows[offset_window(place)] : &all;
+    int64_t step = offset_stride(place), end = w->end, element = offset_elements(shape);
+    if (element && end > element) end = element;
+    *first = w->start + (offset_residue(place) + step - w->start % step) % step;
+    *last = *first + (end - 1 - *first) / step * step;
 }
 
-/* The level of a class of which each place moves by k. */
+/* The level of a class of which each place moves by k, and stays in its element. */
 static inline uint32_t offset_moved(offset_t place, int64_t k, const pta_shape *shape)
 {
-    if (offset_has_windows(shape)) return offset_moved_window(place, k, shape);
-    int64_t least = offset_least(place);
-    return least == OFFSET_NO_LEAST ? 0 : offset_level(least + k);
+    if (!offset_window(place)) return 0;
+    if (!offset_has_windows(shape)) return offset_level(offset_least(place) + k);
+    int64_t first, last;
+    offset_ends(place, shape, &first, &last);
+    if (shape->windows[offset_window(place)].end == INT32_MAX && !offset_elements(shape)) last = INT32_MAX - 1 - k; /* no end */
+    return shape_join(shape, shape_around(shape, first + k), shape_around(shape, last + k));
 }
 
 /* Whether a class of an array may come into other elements when it moves by k. */
 static inline bool offset_leaves(offset_t place, int64_t k, const pta_shape *shape)
 {
-    if (!offset_elements(shape) || (offset_has_windows(shape) && offset_moved(place, k, shape))) return false;
-    int64_t step = offset_stride(place), first = offset_residue(place), element = shape->element;
-    int64_t last = first + (element - 1 - first) / step * step;
-    return first + k < 0 || last + k >= element;
+    int64_t first, last;
+    if (!offset_elements(shape)) return false;
+    offset_ends(place, shape, &first, &last);
+    return first + k < 0 || last + k >= shape->element;
 }
 
 static inline offset_t offset_add(offset_t place, int64_t k, const pta_shape *shape)

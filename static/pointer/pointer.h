@@ -58,7 +58,6 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
-    PTA_BLOCK = 1 << 28, /* or-ed to it: a word of a block copy of unknown size */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
     PTA_ALIGN = 1 << 30, /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };

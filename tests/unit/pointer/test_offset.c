@@ -22,27 +22,6 @@ static bool of_many(void)
     return shape && shape->element && shape->total != shape->element;
 }
 
-static void each_shape(void (*test)(void))
-{
-    static const uint32_t strides[] = {1, 2, 3, 4, 6, 8, 12};
-    for (unsigned s = 0; s < SHAPES; s++) {
-        name = all_shapes[s].name;
-        shape = all_shapes[s].shape;
-        count = 0;
-        uint32_t element = of_many() ? shape->element : 0, levels = shape && shape->count ? shape->count : 4;
-        for (int at = LOW; at <= HIGH; at++)
-            if (offset_in_element(offset_exact(at), shape) == offset_exact(at)) places[count++] = offset_exact(at);
-        for (unsigned i = 0; i < sizeof strides / sizeof *strides; i++)
-            for (uint32_t residue = 0; residue < strides[i]; residue++)
-                for (uint32_t level = 0; level < levels; level++)
-                    places[count++] = offset_class(strides[i], residue, level);
-        for (uint32_t at = 0; at < element; at++)
-            places[count++] = offset_element(at);
-        TEST_ASSERT_TRUE(count <= MOST);
-        test();
-    }
-}
-
 void setUp(void)
 {
     shapes_make();
@@ -115,6 +94,14 @@ static bool has_byte(offset_t p, int64_t at)
     return has(p, of_many() && is_class(p) ? in_element(at) : at);
 }
 
+/* Nothing makes a class of which its bounds leave nothing. */
+static bool is_empty(offset_t p)
+{
+    for (int at = -WINDOW; at <= WINDOW; at++)
+        if (has_byte(p, at)) return false;
+    return true;
+}
+
 static bool includes(offset_t a, offset_t b, bool (*in)(offset_t, int64_t))
 {
     for (int at = -WINDOW; at <= WINDOW; at++)
@@ -151,6 +138,30 @@ static void check(bool holds, const char *what, offset_t a, offset_t b, offset_t
     char message[400];
     snprintf(message, sizeof message, "%s: %s: (%s), (%s), (%s), %lld", name, what, text(a), text(b), text(c), (long long)k);
     TEST_FAIL_MESSAGE(message);
+}
+
+/* All places of a shape. */
+static void each_shape(void (*test)(void))
+{
+    static const uint32_t strides[] = {1, 2, 3, 4, 6, 8, 12};
+    for (unsigned s = 0; s < SHAPES; s++) {
+        name = all_shapes[s].name;
+        shape = all_shapes[s].shape;
+        count = 0;
+        uint32_t element = of_many() ? shape->element : 0, levels = shape && shape->count ? shape->count : 4;
+        for (int at = LOW; at <= HIGH; at++)
+            if (offset_in_element(offset_exact(at), shape) == offset_exact(at)) places[count++] = offset_exact(at);
+        for (unsigned i = 0; i < sizeof strides / sizeof *strides; i++)
+            for (uint32_t residue = 0; residue < strides[i]; residue++)
+                for (uint32_t level = 0; level < levels; level++) {
+                    places[count] = offset_class(strides[i], residue, level);
+                    count += !is_empty(places[count]);
+                }
+        for (uint32_t at = 0; at < element; at++)
+            places[count++] = offset_element(at);
+        TEST_ASSERT_TRUE(count <= MOST);
+        test();
+    }
 }
 
 /* --- comparing --------------------------------------------------------------------------------------------------- */
@@ -292,6 +303,13 @@ static bool counts(int64_t at)
     return !shape || !shape->total || (at >= 0 && at < (int64_t)shape->total);
 }
 
+static bool moves_into(offset_t a, int by, offset_t into)
+{
+    for (int at = -WINDOW; at <= WINDOW; at++)
+        if (has_byte(a, at) && !has_byte(into, at + by)) return false;
+    return true;
+}
+
 static void adding(void)
 {
     for (unsigned i = 0; i < count; i++)
@@ -303,6 +321,10 @@ static void adding(void)
             }
             if (is_exact(a) && counts(offset_value(a) + by) && !of_many())
                 check(moved == offset_exact(offset_value(a) + by), "add is not exact", a, moved, 0, by);
+            for (uint32_t w = 1; is_class(a) && with_windows() && !of_many() && w < shape->count; w++) {
+                offset_t other = offset_class(offset_stride(a), offset_at(a) + by, w);
+                if (moves_into(a, by, other)) check(covers(other, moved), "a smaller window is enough", a, moved, other, by);
+            }
             if (is_class(a) && !shape) check(offset_stride(moved) == offset_stride(a), "add is not exact", a, moved, 0, by);
         }
 }
@@ -377,14 +399,6 @@ static void aligning(void)
 static void test_aligning_rounds_each_byte_down(void)
 {
     each_shape(aligning);
-}
-
-/* A class of a window without a place in it; nothing leads to one. */
-static bool is_empty(offset_t p)
-{
-    for (int at = -WINDOW / 2; at <= WINDOW / 2; at++)
-        if (has_byte(p, at)) return false;
-    return true;
 }
 
 /* The least fixed point is one only if a larger set leads to a larger set. */
