@@ -93,13 +93,6 @@ pta_key graph_normal(const pta *p, uint32_t object, offset_t place)
     return place ? key_make(object, place) : NO_KEY;
 }
 
-static bool is_behind(const pta *p, pta_key key)
-{
-    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
-    offset_t place = key_offset(key);
-    return site->size && !site->open && offset_is_exact(place) && offset_value(place) >= (int64_t)site->size;
-}
-
 /* The size of an object, 0: unknown. */
 static uint64_t object_size(const pta *p, uint32_t object)
 {
@@ -108,12 +101,15 @@ static uint64_t object_size(const pta *p, uint32_t object)
     return shape && shape->total ? shape->total : site->open ? 0 : site->size;
 }
 
-/* Moved by more than the object is large, and what may lie before it. */
-static bool is_far(const pta *p, pta_key key, int64_t delta)
+/* Whether a pointer that has moved by delta is of no use: nobody accesses what lies outside of an object, and an index leads in
+ * again only from below, or when it may go back. Of a class that is said only when it holds for all places that it may cover. */
+static bool is_lost(const pta *p, pta_key key, const graph_label *label)
 {
-    if (offset_is_exact(key_offset(key)) || !delta) return false;
-    int64_t size = (int64_t)object_size(p, key_object(key));
-    return size && (delta > size + OFFSET_SLACK || delta < -size - OFFSET_SLACK);
+    int64_t size = (int64_t)object_size(p, key_object(key)), delta = label->delta;
+    if (!size || label->stride >= PTA_ALIGN) return false;
+    bool index = label->stride != PTA_SAME, back = label->stride & PTA_BACK;
+    if (offset_is_exact(key_offset(key))) return index && !back && offset_value(key_offset(key)) + delta >= size;
+    return (delta > size + OFFSET_SLACK && !back) || (delta < -size - OFFSET_SLACK && !index);
 }
 
 pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
@@ -121,21 +117,17 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
     bool code = p->wild.data[key_object(key)] & SET_IS_CODE;
     if (label->stride == PTA_CODE) return code ? key : NO_KEY;
     if (label->stride == PTA_LOOSE) return code ? key : set_is_loose(key) ? key_make(key_object(key), offset_anywhere()) : NO_KEY;
-    if (is_far(p, key, label->delta)) return NO_KEY;
-    uint32_t object = key_object(key);
+    if (is_lost(p, key, label)) return NO_KEY;
+    uint32_t object = key_object(key), stride = label->stride & ~(uint32_t)PTA_BACK;
     const pta_shape *shape = p->shapes.data[object];
-    offset_t place = key_offset(key);
+    offset_t place = offset_add(key_offset(key), label->delta, shape);
     if (label->stride >= PTA_ALIGN) {
         const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
-        place = offset_align(offset_add(place, label->delta, shape), label->stride - PTA_ALIGN, site->align, shape);
-    } else {
-        /* An index leads upwards from a place in the object: from behind its end only code that goes back comes in again. */
-        uint32_t stride = label->stride & ~(uint32_t)PTA_BACK;
-        if (stride != PTA_SAME && !(label->stride & PTA_BACK) && is_behind(p, key)) return NO_KEY;
-        place = offset_add(place, label->delta, shape);
-        if (stride != PTA_SAME) place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
+        place = offset_align(place, label->stride - PTA_ALIGN, site->align, shape);
+    } else if (stride != PTA_SAME) {
+        place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
     }
-    return graph_normal(p, object, place);
+    return place ? graph_normal(p, object, place) : NO_KEY;
 }
 
 /* --- nodes and edges ------------------------------------------------------------------------------------------------------- */

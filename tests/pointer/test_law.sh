@@ -24,6 +24,7 @@ while read -r program; do
         for algorithm in ipa reset reach; do
             law --edits 30 --batch 1 "$program"
             case $program in */gcc-O2-*) law --edits 100 --batch 60 --threads 1 --threads 2 "$program" ;; esac
+            law --edits 20 --batch 10 --comparisons 3 --wild 1 "$program" # where nearly every pointer is wild
         done
     done
 done <"$work/programs"
