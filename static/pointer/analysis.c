@@ -62,10 +62,18 @@ static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *
 /* What wild pointers share is lost as a whole when a part of it goes. */
 static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
-    for (uint32_t i = 0; i < count; i++)
-        p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead = !edits[i].insert;
+    VEC(bool) before = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        bool *dead = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead;
+        vec_push(&before, *dead);
+        *dead = !edits[i].insert;
+    }
     pta *fresh;
-    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
+    int status = pta_open(p->program, &p->options, &fresh, error);
+    for (uint32_t i = count; status && i-- > 0;) /* as it was */
+        p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead = before.data[i];
+    vec_free(&before);
+    if (status) return status;
     pta old = *p;
     *p = *fresh;
     *fresh = old;
