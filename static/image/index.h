@@ -34,8 +34,9 @@ typedef struct {
 
 typedef struct {
     Dwarf_Die die;
-    uint64_t name, line; /* hash of its name */
-    bool ambiguous;      /* there are others of that size */
+    uint64_t name;  /* hash of its name */
+    uint64_t line;
+    bool ambiguous; /* there are others of that size */
 } sized_struct;
 
 typedef struct type_entry type_entry;
@@ -52,7 +53,7 @@ struct debug_index {
     map64 contexts;    /* address of a type's entry: what it is in (see debug.c) */
     map64 definitions; /* name in its context: number + 1 in definition_list */
     VEC(type_definition) definition_list;
-    map64 sizes; /* size of a struct: number + 1 in sized_list */
+    map64 sizes;       /* size of a struct: number + 1 in sized_list */
     VEC(sized_struct) sized_list;
     map64 typedef_names;        /* address of an anonymous struct's entry: the name that a typedef gives it */
     map64 types_by_die;         /* address of an entry: type_entry */
@@ -92,9 +93,9 @@ int32_t frame_base_of(image_dwarf *dwarf, Dwarf_Die *function);
 const image_function *function_read(debug_index *index, debug_function *function);
 void function_read_inlined(debug_index *index, debug_function *function);
 
-/* type.c: the type that `die` has (DW_AT_type); NULL: none, or damaged. type_finish completes all that were made. */
-const image_type *type_at(debug_index *index, Dwarf_Die *die); /* of a type's own entry */
+/* type.c: the type that `die` has (DW_AT_type), or is; NULL: none, or damaged. type_finish completes all that were made. */
 const image_type *type_of(debug_index *index, Dwarf_Die *die);
+const image_type *type_at(debug_index *index, Dwarf_Die *die);
 void type_finish(debug_index *index);
 
 #endif

@@ -394,10 +394,18 @@ static bool frame_variable(const image_variable *var, int64_t *start, int64_t *e
     return size > 0 && size <= FRAME_LIMIT && *start >= -FRAME_LIMIT && *start <= FRAME_LIMIT;
 }
 
+enum { BIAS = 64 }; /* bytes that an optimiser may move the base of an index away from its array */
+
+static bool leads_to(int64_t at, const image_variable *var, int64_t start, int64_t end, bool optimised)
+{
+    if (optimised) return at >= start - BIAS && at <= end + BIAS;
+    return at >= start && (at < end || (at == end && has_array(var->type, 0)));
+}
+
 static void kill_variables(frame *f, const image_function *debug)
 {
     /* clang -O0 takes constants out of an index: x[i + 5] may count from a place behind x, but x is an array. */
-    for (uint32_t k = 0; f->indexes && k < debug->variable_count; k++) {
+    for (uint32_t k = 0; f->indexes && !debug->is_optimised && k < debug->variable_count; k++) {
         int64_t start, end;
         if (frame_variable(&debug->variables[k], &start, &end) && has_array(debug->variables[k].type, 0))
             kill(f, (int32_t)start, (int32_t)end);
@@ -406,33 +414,13 @@ static void kill_variables(frame *f, const image_function *debug)
         int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0, start, end;
         bool inside = false;
         for (uint32_t k = 0; k < debug->variable_count; k++) {
-            if (!frame_variable(&debug->variables[k], &start, &end)) continue;
+            const image_variable *var = &debug->variables[k];
+            if (!frame_variable(var, &start, &end)) continue;
             inside |= at >= start && at < end;
             if (start > at && start < above) above = start;
-        }
-        for (uint32_t k = 0; k < debug->variable_count; k++) {
-            const image_variable *var = &debug->variables[k];
-            if (!frame_variable(var, &start, &end) || at < start || at > end) continue;
-            if (at < end || has_array(var->type, 0)) kill(f, (int32_t)start, (int32_t)end);
+            if (leads_to(at, var, start, end, debug->is_optimised)) kill(f, (int32_t)start, (int32_t)end);
         }
         if (!inside) kill(f, (int32_t)at, (int32_t)above); /* an unnamed object, up to the next thing that is known */
-    }
-}
-
-enum { BIAS = 64 }; /* bytes that an optimiser may move the base of an index away from its array */
-
-static void kill_near(frame *f, const image_function *debug)
-{
-    for (uint32_t i = 0; i < f->escapes.len; i++) {
-        int64_t at = f->escapes.data[i], above = at >= 8 ? INT32_MAX / 4 : 0, start, end;
-        bool inside = false;
-        for (uint32_t k = 0; k < debug->variable_count; k++) {
-            if (!frame_variable(&debug->variables[k], &start, &end)) continue;
-            inside |= at >= start && at < end;
-            if (start > at && start < above) above = start;
-            if (at >= start - BIAS && at <= end + BIAS) kill(f, (int32_t)start, (int32_t)end);
-        }
-        if (!inside) kill(f, (int32_t)at, (int32_t)above);
     }
 }
 
@@ -469,9 +457,7 @@ static void kill_reachable(frame *f)
     const image_function *debug = NULL;
     if (f->raw->img->has_debug && !f->realign) debug = image_function_at(f->raw->img, f->raw->func->entry);
     if (debug && debug->start != f->raw->func->entry) debug = NULL;
-    if (debug && debug->is_optimised)
-        kill_near(f, debug);
-    else if (debug && frame_is(f->pointer) && !f->pointer_escapes)
+    if (debug && (debug->is_optimised || (frame_is(f->pointer) && !f->pointer_escapes)))
         kill_variables(f, debug);
     else
         kill_all(f);

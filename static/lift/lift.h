@@ -9,7 +9,7 @@
  *   module.c     lift_open: all of it, in parallel
  *   lower.c, lower_*.c  machine instructions to IR, not yet SSA
  *   frame.c      the stack pointer and the frame; slot.c: which stack slots become variables
- *   ssa.c        liveness, dead definitions, phi placement, renaming
+ *   ssa.c        liveness, dead definitions, phi placement, renaming; preserve.c: what survives a call
  *   dom.c        dominators; loop.c: natural loops; live.c: live registers and flags before each machine instruction
  *   print.c      the textual form, and dot
  *   verify.c     ir_verify: these promises, checked

@@ -9,67 +9,69 @@
 
 #include <stdlib.h>
 
-typedef struct {
-    uint32_t callee, caller;
-} call_pair;
-
-typedef VEC(call_pair) call_pairs;
+typedef struct { /* who calls whom, and what each function writes */
+    const lift_module *module;
+    uint32_t *first;   /* per function: of its callers, and one more for the end */
+    uint32_t *callers;
+    uint64_t *written;
+} call_map;
 
 static const lift_func *callee_of(const lift_module *m, const ir_insn *call)
 {
     return call->imm ? lift_func_at(m, (uint64_t)call->imm) : NULL;
 }
 
-static int by_callee(const void *a, const void *b)
-{
-    const call_pair *x = a, *y = b;
-    if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
-    return (x->caller > y->caller) - (x->caller < y->caller);
-}
-
-/* Notes whom a function calls. A jump out of the module writes everything. */
-static void collect(const lift_module *m, const lift_func *f, call_pairs *pairs, uint64_t *written)
+/* Each call of a function of the module; a jump out of it writes everything. Counts them in `first`, or notes them there. */
+static void look_at(call_map *map, const lift_func *f, bool note)
 {
     const ir_func *ir = f->ir;
-    *written = ir->written;
     for (ir_value v = 1; v < ir->insn_count; v++) {
         if (ir->insns[v].op != IR_CALL && ir->insns[v].op != IR_TAIL) continue;
-        const lift_func *callee = callee_of(m, &ir->insns[v]);
-        if (callee && callee != f) vec_push(pairs, (call_pair){callee->id, f->id});
-        if (!callee && ir->insns[v].op == IR_TAIL) *written = UINT64_MAX;
+        const lift_func *callee = callee_of(map->module, &ir->insns[v]);
+        if (!callee && ir->insns[v].op == IR_TAIL) map->written[f->id] = UINT64_MAX;
+        if (!callee) continue;
+        if (note)
+            map->callers[--map->first[callee->id]] = f->id;
+        else
+            map->first[callee->id]++;
     }
 }
 
-static uint32_t first_of(const call_pairs *pairs, uint32_t callee)
+static call_map map_calls(const lift_module *m)
 {
-    uint32_t low = 0, high = pairs->len;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        if (pairs->data[mid].callee < callee)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    call_map map = {.module = m};
+    map.first = base_alloc_zero(m->func_count + 1, sizeof *map.first);
+    map.written = base_alloc((size_t)m->func_count * sizeof *map.written);
+    for (uint32_t i = 0; i < m->func_count; i++)
+        map.written[i] = m->funcs[i]->ir->written;
+    for (uint32_t i = 0; i < m->func_count; i++)
+        look_at(&map, m->funcs[i], false);
+    for (uint32_t i = 0; i < m->func_count; i++)
+        map.first[i + 1] += map.first[i];
+    map.callers = base_alloc((size_t)map.first[m->func_count] * sizeof *map.callers);
+    for (uint32_t i = 0; i < m->func_count; i++)
+        look_at(&map, m->funcs[i], true);
+    return map;
 }
 
 /* What a function writes its callers write. */
-static void close_written(const lift_module *m, const call_pairs *pairs, uint64_t *written)
+static void close_written(call_map *map)
 {
-    bool *queued = base_alloc((size_t)m->func_count * sizeof *queued);
+    uint32_t count = map->module->func_count;
+    bool *queued = base_alloc((size_t)count * sizeof *queued);
     VEC(uint32_t) queue = {0};
-    for (uint32_t i = 0; i < m->func_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         queued[i] = true;
         vec_push(&queue, i);
     }
     while (queue.len) {
         uint32_t callee = queue.data[--queue.len];
         queued[callee] = false;
-        for (uint32_t i = first_of(pairs, callee); i < pairs->len && pairs->data[i].callee == callee; i++) {
-            uint32_t caller = pairs->data[i].caller;
-            uint64_t more = written[caller] | written[callee];
-            if (more == written[caller]) continue;
-            written[caller] = more;
+        for (uint32_t i = map->first[callee]; i < map->first[callee + 1]; i++) {
+            uint32_t caller = map->callers[i];
+            uint64_t more = map->written[caller] | map->written[callee];
+            if (more == map->written[caller]) continue;
+            map->written[caller] = more;
             if (!queued[caller]) vec_push(&queue, caller);
             queued[caller] = true;
         }
@@ -80,21 +82,18 @@ static void close_written(const lift_module *m, const call_pairs *pairs, uint64_
 
 void lift_preserve(lift_module *m)
 {
-    call_pairs pairs = {0};
-    uint64_t *written = base_alloc((size_t)m->func_count * sizeof *written);
-    for (uint32_t i = 0; i < m->func_count; i++)
-        collect(m, m->funcs[i], &pairs, &written[i]);
-    if (pairs.len) qsort(pairs.data, pairs.len, sizeof *pairs.data, by_callee);
-    close_written(m, &pairs, written);
+    call_map map = map_calls(m);
+    close_written(&map);
     for (uint32_t i = 0; i < m->func_count; i++) {
         const ir_func *ir = m->funcs[i]->ir;
         for (ir_value v = 1; v < ir->insn_count; v++) {
             ir_insn *insn = &ir->insns[v];
             if ((insn->op != IR_RESULT && insn->op != IR_CLOBBER) || !insn->b) continue;
             const lift_func *callee = callee_of(m, &ir->insns[insn->a]);
-            if (callee && written[callee->id] & ir_written_bit(insn->var)) insn->b = 0;
+            if (callee && map.written[callee->id] & ir_written_bit(insn->var)) insn->b = 0;
         }
     }
-    free(written);
-    vec_free(&pairs);
+    free(map.first);
+    free(map.callers);
+    free(map.written);
 }

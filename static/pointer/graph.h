@@ -202,6 +202,11 @@ void graph_make_wild(pta *p, uint32_t component);
 void graph_mark_dirty(pta *p, uint32_t component);
 void graph_mark_woken(pta *p, uint32_t component);
 
+/* --- heap.c ------------------------------------------------------------------------------------------------------------ */
+
+/* NULL: nothing is known. */
+const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context);
+
 /* --- solve.c ----------------------------------------------------------------------------------------------------------- */
 
 /* Propagates until nothing changes. */

@@ -7,7 +7,7 @@
  *   linear.c     strides of indices
  *   address.c    which object an address of a module belongs to
  *   model.c      library functions in a small language; model_name.c: by their names; model_table.c: the table
- *   shape.c      what is inside of an object: elements, arrays
+ *   shape.c      what is inside of an object: elements, arrays; heap.c: by the arguments of an allocator
  *   offset.h     places inside an object: exact bytes and strided classes, as one number
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions

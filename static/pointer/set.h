@@ -46,7 +46,6 @@ static inline bool set_is_loose(pta_key key)
     return step && step <= 8 && key_object(key) > SET_EXTERNAL_OBJECT;
 }
 
-
 void set_free(pta_set *set);
 /* Index of a key, or UINT32_MAX. */
 uint32_t set_find(const pta_set *set, pta_key key);

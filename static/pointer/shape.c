@@ -73,6 +73,12 @@ static bool is_bytes(const image_type *type)
     return type->kind == IMAGE_TYPE_ARRAY && type->target && type->target->kind == IMAGE_TYPE_INT && type->target->size == 1;
 }
 
+static bool is_number(const image_type *type)
+{
+    return type->kind == IMAGE_TYPE_INT || type->kind == IMAGE_TYPE_FLOAT || type->kind == IMAGE_TYPE_BOOL ||
+           type->kind == IMAGE_TYPE_ENUM;
+}
+
 /* One of several views; bytes beside another view are only bytes. */
 static bool view_may_point(const image_type *type, uint64_t at, unsigned depth)
 {
@@ -80,10 +86,8 @@ static bool view_may_point(const image_type *type, uint64_t at, unsigned depth)
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_type *view = type->members[i].type;
         if (!view || is_bytes(view) || at >= view->size) continue;
-        bool number = view->kind == IMAGE_TYPE_INT || view->kind == IMAGE_TYPE_FLOAT || view->kind == IMAGE_TYPE_BOOL ||
-                      view->kind == IMAGE_TYPE_ENUM;
         known = true;
-        if (type->members[i].is_address || (!number && may_point(view, at, depth + 1))) return true;
+        if (type->members[i].is_address || (!is_number(view) && may_point(view, at, depth + 1))) return true;
     }
     return !known;
 }
@@ -93,13 +97,7 @@ static bool member_may_point(const image_type *type, uint64_t at, unsigned depth
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_member *m = &type->members[i];
         if (!m->type || m->is_address || at < m->offset || at - m->offset >= m->type->size) continue;
-        switch (m->type->kind) {
-        case IMAGE_TYPE_INT:
-        case IMAGE_TYPE_FLOAT:
-        case IMAGE_TYPE_BOOL:
-        case IMAGE_TYPE_ENUM: return false;
-        default: return may_point(m->type, at - m->offset, depth + 1);
-        }
+        return !is_number(m->type) && may_point(m->type, at - m->offset, depth + 1);
     }
     return true;
 }
@@ -110,13 +108,8 @@ static bool may_point(const image_type *type, uint64_t at, unsigned depth)
     if (type->kind == IMAGE_TYPE_STRUCT) return member_may_point(type, at, depth);
     if (type->kind == IMAGE_TYPE_UNION) return view_may_point(type, at, depth);
     if (type->kind != IMAGE_TYPE_ARRAY || !type->target || !type->target->size) return true;
-    switch (type->target->kind) {
-    case IMAGE_TYPE_INT: return type->target->size == 1;
-    case IMAGE_TYPE_FLOAT:
-    case IMAGE_TYPE_BOOL:
-    case IMAGE_TYPE_ENUM: return false;
-    default: return may_point(type->target, at % type->target->size, depth + 1);
-    }
+    if (is_number(type->target)) return is_bytes(type);
+    return may_point(type->target, at % type->target->size, depth + 1);
 }
 
 bool shape_may_point(const pta_shape *shape, int64_t at)

@@ -1,0 +1,39 @@
+/* The shapes of heap objects, by the arguments of the calls that allocate them. What is allocated in multiples of pages is divided
+ * by its owner. The one struct of the size of an element, if there is just one, tells what is in it. */
+#include "static/pointer/graph.h"
+
+typedef struct {
+    uint64_t multiple; /* the size is a multiple of this; 0: unknown */
+    bool exact;
+} known_size;
+
+/* An argument of call `at` of the calls that lead to a model, followed outwards through wrappers that pass it on. */
+static known_size size_argument(const pta *p, const graph_context *c, uint32_t at, uint32_t argument)
+{
+    if (argument >= PTA_SIZES) return (known_size){0};
+    const pta_size *size = &p->program->calls.data[c->calls[at]].sizes[argument];
+    if (size->multiple) return (known_size){size->multiple, size->exact};
+    if (!size->param || !at) return (known_size){0};
+    known_size outer = size_argument(p, c, at - 1, size->param - 1u);
+    if (!size->delta || !outer.multiple) return outer;
+    return outer.exact ? (known_size){outer.multiple + (uint64_t)size->delta, true} : (known_size){0};
+}
+
+const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
+{
+    enum { PAGE = 4096, WORD = 8 };
+    const graph_context *c = &p->contexts.data[context];
+    if (!site->sized || !c->count) return NULL;
+    known_size size = size_argument(p, c, c->count - 1, site->sized - 1u), count = {1, true};
+    if (site->counted) count = size_argument(p, c, c->count - 1, site->counted - 1u);
+    if (size.multiple <= WORD || size.multiple > OFFSET_MAX_ELEMENT || (!size.exact && size.multiple % PAGE == 0)) return NULL;
+    uint64_t total = size.exact && count.exact && count.multiple < 1 << 10 ? size.multiple * count.multiple : 0;
+    uint32_t *at = map_at(&p->shape_map, total << 20 | size.multiple);
+    if (*at != MAP_NONE) return p->heap_shapes.data[*at];
+    const image_type *type = NULL;
+    for (uint32_t m = 0; m < p->program->module_count && !type; m++)
+        type = image_struct_of_size(p->program->modules[m]->img, size.multiple);
+    *at = p->heap_shapes.len;
+    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, type, (uint32_t)size.multiple, total));
+    return p->heap_shapes.data[*at];
+}
