@@ -59,21 +59,16 @@ static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *
     }
 }
 
-/* What wild pointers share is lost as a whole when a part of it goes. */
-static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+static bool *dead_flag(const pta *p, const pta_edit *edit)
 {
-    VEC(bool) before = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead;
-        vec_push(&before, *dead);
-        *dead = !edits[i].insert;
-    }
+    return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
+}
+
+/* From scratch; on failure everything is as it was. */
+static int begin_anew(pta *p, race_error *error)
+{
     pta *fresh;
-    int status = pta_open(p->program, &p->options, &fresh, error);
-    for (uint32_t i = count; status && i-- > 0;) /* as it was */
-        p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead = before.data[i];
-    vec_free(&before);
-    if (status) return status;
+    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
     pta old = *p;
     *p = *fresh;
     *fresh = old;
@@ -81,35 +76,47 @@ static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error 
     return 0;
 }
 
-int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+/* Deletions, then insertions; of both only those that change something. */
+static int change(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
-    if (p->options.once) return base_fail(error, "the analysis was made for one result only");
-    bool deletes = false;
-    for (uint32_t i = 0; i < count; i++)
-        deletes |= !edits[i].insert;
-    if (p->is_wild && deletes) return begin_anew(p, edits, count, error);
     id_list uses = {0};
     for (uint32_t i = 0; i < count; i++) {
-        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
-        if (edits[i].insert || stmt->dead) continue;
+        bool *dead = dead_flag(p, &edits[i]);
+        if (edits[i].insert || *dead) continue;
         vec_clear(&uses);
         statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len; u++)
+        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
             delete_use(p, uses.data[u]);
-        stmt->dead = true;
+        *dead = true;
     }
-    delete_run(p);
+    if (!p->stale && !delete_run(p)) p->stale = true;
     for (uint32_t i = 0; i < count; i++) {
-        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
-        if (!edits[i].insert || !stmt->dead) continue;
-        stmt->dead = false;
+        bool *dead = dead_flag(p, &edits[i]);
+        if (!edits[i].insert || !*dead) continue;
+        *dead = false;
         vec_clear(&uses);
         statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len; u++)
+        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
             graph_add_use(p, uses.data[u]);
     }
     vec_free(&uses);
-    return solve_run(p, error);
+    return p->stale ? begin_anew(p, error) : solve_run(p, error);
+}
+
+int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+{
+    if (p->options.once) return base_fail(error, "the analysis was made for one result only");
+    VEC(bool) before = {0};
+    for (uint32_t i = 0; i < count; i++)
+        vec_push(&before, *dead_flag(p, &edits[i]));
+    int status = change(p, edits, count, error);
+    if (status) { /* the statements are as they were, and the next change finds out what they mean */
+        p->stale = true;
+        for (uint32_t i = 0; i < count; i++)
+            *dead_flag(p, &edits[i]) = before.data[i];
+    }
+    vec_free(&before);
+    return status;
 }
 
 void pta_close(pta *p)

@@ -28,6 +28,8 @@ typedef struct {
 } generate_module;
 
 void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
+/* march.c: pointers that march through an array as indices of it. */
+void generate_marches(generated *out);
 void generate_free(generated *out);
 
 /* Whether a function reads arguments on the stack. */

@@ -121,7 +121,7 @@ struct pta {
     map64 object_map;
     VEC(const pta_shape *) shapes; /* by object */
     VEC(uint8_t) wild;             /* by object: see set.h */
-    bool is_wild;                  /* some set is */
+    bool stale;                    /* a change was interrupted: the next one begins anew */
     uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
     map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
     VEC(const pta_shape *) heap_shapes;
@@ -183,7 +183,7 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, p->options.once};
 }
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)
@@ -214,13 +214,16 @@ int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
+/* SET_WILD stands no more for an object: what wild components have of it goes on its way. */
+void solve_wake_object(pta *p, uint32_t object);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 
 /* Takes a statement out of all instances, with everything that depended on it; what is still derivable comes back in the next
  * solve_run. */
 void delete_use(pta *p, uint32_t use);
-void delete_run(pta *p);
+/* False: that took longer than to begin anew would, and the analysis is of no use any more. */
+bool delete_run(pta *p);
 void delete_close(pta *p);
 
 /* --- scc.c ------------------------------------------------------------------------------------------------------------- */

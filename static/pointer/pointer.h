@@ -2,6 +2,8 @@
  *
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
+ *   march.c      pointers that march through an array, as indices
+ *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
  *   linear.c     strides of indices
@@ -208,7 +210,8 @@ typedef struct {
     bool insert;       /* else delete; a deleted statement may come back as it was */
 } pta_edit;
 
-/* Applies the edits as one change; the result is that of pta_open on the edited program. */
+/* Applies the edits as one change; the result is that of pta_open on the edited program. On failure (stop) the statements are as
+ * they were, and the analysis is good for nothing but another change, even one of no edits, or pta_close. */
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);
 
 typedef struct {
