@@ -10,6 +10,25 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Without contexts first: which calls are wild must not depend on contexts. */
+static int open_plain(pta *p, race_error *error)
+{
+    for (uint32_t f = 0; f < p->program->funcs.len; f++) {
+        const pta_func *func = &p->program->funcs.data[f];
+        for (uint32_t i = 0; i < func->stmts.len; i++)
+            if (func->stmts.data[i].kind == PTA_CALL && p->program->calls.data[func->stmts.data[i].ref].func == PTA_NO_FUNC)
+                vec_push(&p->pointer_calls, (stmt_place){f, i});
+    }
+    pta_options options = p->options;
+    options.context = PTA_CONTEXT_NONE;
+    if (pta_open(p->program, &options, &p->plain, error)) return -1;
+    context_note_wild(p, p->plain);
+    if (!p->options.once) return 0;
+    pta_close(p->plain);
+    p->plain = NULL;
+    return 0;
+}
+
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
@@ -40,7 +59,8 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
         p->instances.data[root].live = p->instances.data[root].root = true;
         vec_push(&p->born, root);
     }
-    int status = solve_run(p, error);
+    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, error);
+    if (!status) status = solve_run(p, error);
     p->seconds = now() - start;
     if (status) {
         pta_close(p);
@@ -76,10 +96,26 @@ static int begin_anew(pta *p, race_error *error)
     return 0;
 }
 
-/* Deletions, then insertions; of both only those that change something. */
-static int change(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
 {
-    id_list uses = {0};
+    if (pta_update(p->plain, edits, count, error)) return -1;
+    for (uint32_t i = 0; i < count; i++)
+        *dead_flag(p, &edits[i]) = before[i];
+    return 0;
+}
+
+/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
+ * another context are deleted and inserted. */
+static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
+{
+    id_list uses = {0}, moved = {0};
+    if (p->plain && !p->stale) {
+        if (update_plain(p, edits, count, before, error)) return -1;
+        context_changed(p, p->plain, &moved);
+        for (uint32_t i = 0; i < moved.len; i++)
+            delete_use(p, moved.data[i]);
+        context_note_wild(p, p->plain);
+    }
     for (uint32_t i = 0; i < count; i++) {
         bool *dead = dead_flag(p, &edits[i]);
         if (edits[i].insert || *dead) continue;
@@ -99,7 +135,12 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, race_error *err
         for (uint32_t u = 0; u < uses.len && !p->stale; u++)
             graph_add_use(p, uses.data[u]);
     }
+    for (uint32_t i = 0; i < moved.len && !p->stale; i++) {
+        const graph_instance *instance = &p->instances.data[p->uses.data[moved.data[i]].instance];
+        if (instance->live && !instance->waiting) graph_add_use(p, moved.data[i]);
+    }
     vec_free(&uses);
+    vec_free(&moved);
     return p->stale ? begin_anew(p, error) : solve_run(p, error);
 }
 
@@ -109,7 +150,7 @@ int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
     VEC(bool) before = {0};
     for (uint32_t i = 0; i < count; i++)
         vec_push(&before, *dead_flag(p, &edits[i]));
-    int status = change(p, edits, count, error);
+    int status = change(p, edits, count, before.data, error);
     if (status) { /* the statements are as they were, and the next change finds out what they mean */
         p->stale = true;
         for (uint32_t i = 0; i < count; i++)
@@ -143,6 +184,9 @@ void pta_close(pta *p)
     for (uint32_t i = 0; i < p->instances_of.len; i++)
         vec_free(&p->instances_of.data[i]);
     vec_free(&p->instances_of);
+    if (p->plain) pta_close(p->plain);
+    vec_free(&p->pointer_calls);
+    map_free(&p->wild_calls);
     solve_close(p);
     delete_close(p);
     p->rules->close(p);
@@ -311,6 +355,7 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
     for (uint32_t i = 0; i < p->instances.len; i++) {
         const graph_instance *callee = &p->instances.data[i];
         for (uint32_t c = 0; c < callee->callers.len; c++) {
+            if (graph_is_dormant(p, &callee->callers.data[c])) continue;
             uint32_t use = callee->callers.data[c].use;
             vec_push(&all, (pta_call_edge){p->uses.data[use].instance, i, graph_stmt(p, use)->ref});
         }

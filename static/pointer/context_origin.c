@@ -3,8 +3,7 @@
  * its threads owns is told apart from what the other owns. With k > 1, the k - 1 origins that led to it are part of it. A
  * handler that is given nothing of its own is one origin, wherever it is registered.
  *
- * What is called through a wild pointer (set.h) is called by all origins that have one, with arguments that next to nothing is
- * known of. One more context stands for whichever origin it is, else each of them would have the whole program. */
+ * What is called through wild pointers has one more context, which stands for whichever origin it is. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -90,7 +89,7 @@ static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, uns
 {
     const graph_context *from = &p->contexts.data[p->instances.data[caller].context];
     origin_state *s = state(p);
-    if (p->instances.data[caller].func == p->program->wild_call) return ANY;
+    if (context_is_wild(p, caller, call)) return ANY;
     if (p->program->calls.data[call].spawn == PTA_SPAWN_NONE) return from->base;
     origin o = {.func = func, .call = call, .twin = twin};
     if (p->program->calls.data[call].spawn == PTA_SPAWN_THREAD || has_attributes(p->program, &p->program->calls.data[call])) {

@@ -338,6 +338,13 @@ uint32_t graph_pointer_node(const pta *p, uint32_t use)
     return pointer.var == PTA_NO_VAR ? NO_NODE : var_node(p, p->uses.data[use].instance, pointer.var);
 }
 
+bool graph_is_dormant(const pta *p, const call_in *call)
+{
+    if (!call->key) return false;
+    uint32_t component = graph_component(p, graph_pointer_node(p, call->use));
+    return set_covers(&p->nodes.data[component].set, call->key, graph_world(p));
+}
+
 void graph_add_use(pta *p, uint32_t use)
 {
     uint32_t instance = p->uses.data[use].instance;

@@ -106,6 +106,10 @@ typedef struct {
 typedef struct context_rules context_rules;
 
 typedef struct {
+    uint32_t func, stmt;
+} stmt_place;
+
+typedef struct {
     uint32_t node, object;
 } lost_fact;
 
@@ -137,6 +141,9 @@ struct pta {
     map64 context_map; /* by hash */
     const context_rules *rules;
     void *rules_state;
+    pta *plain;                   /* the same without contexts; or NULL: this is without, or nothing will be deleted */
+    VEC(stmt_place) pointer_calls; /* calls through pointers */
+    map64 wild_calls;             /* those through pointers that are wild without contexts: context_wild_key; 1: it is, 0: it was */
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -173,6 +180,8 @@ void graph_add_use(pta *p, uint32_t use);
 uint32_t graph_pointer_node(const pta *p, uint32_t use);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
+/* A call through a pointer that has become wild since: it is among those of program->wild_call. */
+bool graph_is_dormant(const pta *p, const call_in *call);
 /* One call edge; twice for twins. */
 void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key);
 
@@ -252,6 +261,15 @@ unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
 uint32_t context_one_thread(const pta *p, uint32_t base);
 
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
+/* Whether a call is made through a pointer that is wild without contexts. Its callees, and those of program->wild_call, have one
+ * context, whatever the caller's is: next to nothing is known of their arguments, and if each origin that has a wild pointer
+ * called its own instances, each would have the whole program. It does not matter whether the pointer is wild with contexts:
+ * that may depend on what is called. */
+bool context_is_wild(const pta *p, uint32_t caller, uint32_t call);
+/* Notes which calls are wild in `plain`. */
+void context_note_wild(pta *p, const pta *plain);
+/* The uses of calls for which that is not what was noted. */
+void context_changed(const pta *p, const pta *plain, id_list *uses);
 uint32_t context_intern(pta *p, graph_context context);
 
 #endif
