@@ -75,6 +75,9 @@ void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb)
 pta_operand form_operand(generator *g, form f);
 pta_operand form_direct(generator *g, form f);
 pta_operand form_indexed(generator *g, form f, uint32_t stride);
+/* Adds delta to an operand that is then changed as `stride` says; where there is no room for the sum, it is anywhere. */
+void form_shift(pta_operand *at, int64_t delta, uint32_t *stride);
+bool form_is_far(int64_t delta);
 /* dst may be what `f` is, changed as `stride` says after adding delta. */
 void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride);
 

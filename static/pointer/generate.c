@@ -51,7 +51,7 @@ static form sum_form(generator *g, ir_value a, ir_value b, unsigned scale, int64
 {
     form fa = a ? g->forms[a] : (form){0}, fb = b && scale == 1 ? g->forms[b] : (form){0};
     form_settle(g, a, b, &fa, &fb);
-    if (b && scale == 1 && g->ir->insns[b].op == IR_CONST) return form_add(fa, imm + g->ir->insns[b].imm);
+    if (b && scale == 1 && g->ir->insns[b].op == IR_CONST) return form_add(fa, linear_sum(imm, g->ir->insns[b].imm));
     if (fa.kind == FORM_TLS && b && g->forms[b].kind == FORM_TPOFF) return form_add(fa, g->forms[b].value + imm);
     if (fb.kind == FORM_TLS && a && g->forms[a].kind == FORM_TPOFF) return form_add(fb, g->forms[a].value + imm);
     form fixed = form_const(g, imm);

@@ -151,7 +151,10 @@ void generate_call(generator *g, ir_value v)
         ir_value arg = args[arg_of[i]];
         form f = arg ? g->forms[arg] : (form){0};
         if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
-        call.args[i] = i == PTA_RSP && !tail ? callee_stack(g, f) : form_operand(g, f);
+        bool handed_on = i == PTA_RSP && tail && f.kind == FORM_FRAME && !f.value; /* the caller's arguments */
+        call.args[i] = handed_on               ? (pta_operand){PTA_RSP, 0}
+                       : i == PTA_RSP && !tail ? callee_stack(g, f)
+                                               : form_operand(g, f);
     }
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; call.func != PTA_NO_FUNC && i < PTA_SIZES; i++)

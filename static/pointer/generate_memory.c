@@ -12,7 +12,7 @@ enum { TERMS = 6 };
 static void add_term(place_term *terms, uint32_t *n, pta_operand at, int64_t delta, uint32_t stride)
 {
     if (at.var == PTA_NO_VAR) return;
-    at.delta += (int32_t)delta;
+    form_shift(&at, delta, &stride);
     terms[(*n)++] = (place_term){at, stride};
 }
 
