@@ -165,7 +165,7 @@ static pta_operand frame_indexed(generator *g, int64_t at, uint32_t step)
 /* The same for a constant to which an index is added. */
 pta_operand form_indexed(generator *g, form f, uint32_t stride)
 {
-    uint32_t step = stride & ~(uint32_t)PTA_BACK;
+    uint32_t step = stride & ~(uint32_t)PTA_FLAGS;
     bool fresh, frame = f.kind == FORM_FRAME && f.value < 0 && !form_is_far(f.value) && g->frame.homes.len;
     if ((f.kind != FORM_CONST && !frame) || step <= 1 || step >= 4096) return form_operand(g, f);
     if (frame) return frame_indexed(g, f.value, step);
@@ -229,8 +229,8 @@ form_index form_index_of(const generator *g, ir_value v, int64_t scale)
 
 form_index form_without_shift(form_index index)
 {
-    uint64_t stride = index.stride & ~(uint32_t)PTA_BACK;
-    return (form_index){0, (uint32_t)offset_gcd(stride, linear_magnitude(index.shift)) | (index.stride & PTA_BACK)};
+    uint64_t stride = index.stride & ~(uint32_t)PTA_FLAGS;
+    return (form_index){0, (uint32_t)offset_gcd(stride, linear_magnitude(index.shift)) | (index.stride & PTA_FLAGS)};
 }
 
 void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index)
@@ -273,10 +273,10 @@ bool form_word(generator *g, uint64_t addr, form *f)
 
 uint32_t form_both_strides(uint32_t a, uint32_t b)
 {
-    uint32_t back = (a | b) & PTA_BACK;
-    a &= ~PTA_BACK;
-    b &= ~PTA_BACK;
-    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
+    uint32_t flags = (a | b) & PTA_FLAGS;
+    a &= ~PTA_FLAGS;
+    b &= ~PTA_FLAGS;
+    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | flags;
 }
 
 form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)

@@ -168,9 +168,8 @@ void generate_call(generator *g, ir_value v)
     }
     if (call.func != PTA_NO_FUNC && copies_block(g, call.func)) {
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
-        bool words = size && size / 8 <= BLOCK_WORDS;
-        if (words) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        if (words || (!size && copies_bytes(g, args))) call.func = g->module->copied;
+        if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
+        if (size || copies_bytes(g, args)) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;

@@ -38,7 +38,7 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
     ir_value a = access->a, b = access->b;
     form fa = a ? g->forms[a] : (form){0}, fb = b && access->scale == 1 ? g->forms[b] : (form){0};
     form_settle(g, a, b, &fa, &fb);
-    uint32_t repeat = access->flags & IR_REP ? access->width : PTA_SAME;
+    uint32_t repeat = access->flags & IR_REP ? access->width | PTA_BLOCK : PTA_SAME;
     if (fa.kind == FORM_TLS && b && g->forms[b].kind == FORM_TPOFF) {
         add_term(terms, &n, form_operand(g, form_add(fa, g->forms[b].value + access->imm + lane)), 0, repeat);
         return n;
@@ -148,7 +148,7 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
     uint64_t words = size / 8;
     bool each = size && words <= BLOCK_WORDS;
     for (uint32_t i = 0; i < (each ? words : 1); i++) {
-        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8;
+        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : size ? 8 | PTA_BLOCK : 8;
         pta_operand source = {from.var, from.delta + 8 * (int32_t)i}, dest = {to.var, to.delta + 8 * (int32_t)i};
         form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source, .stride = stride});
         form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest, .src = {var, 0}, .stride = stride});

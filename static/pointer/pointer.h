@@ -58,7 +58,9 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_BLOCK = 1 << 28, /* or-ed to it: a block, which does not end with the array or struct that it begins in */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
+    PTA_FLAGS = PTA_BLOCK | PTA_BACK,
     PTA_ALIGN = 1 << 30, /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
 #define PTA_CODE 0xfffffffeu  /* only pointers to functions */

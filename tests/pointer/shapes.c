@@ -1,6 +1,8 @@
 /* Shapes of code that compilers make of real programs and that were once misread, as the machine sees them: each function
  * accesses an object that the analysis has to find. Run by tests/pointer/test_oracle.sh. */
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *kept;           /* through memory, so that the value is seen in one function only where it is computed */
 
@@ -136,6 +138,41 @@ __attribute__((noinline)) static long before_start(long n)
     return pairs[n - 2].first + a + b + c + d;
 }
 
+/* sqlite3: the rest of a struct from one of its members on, cleared and copied as one. */
+struct parts {
+    long head;
+    struct pair first[8];
+    long middle[10];
+    char *last[90];
+};
+
+__attribute__((noinline)) static void clear_rest(struct parts *to)
+{
+    memset(&to->first, 0, sizeof *to - offsetof(struct parts, first));
+}
+
+__attribute__((noinline)) static void copy_rest(struct parts *to, const struct parts *from)
+{
+    memcpy(&to->first, &from->first, sizeof *to - offsetof(struct parts, first));
+}
+
+__attribute__((noinline)) static void write_last(struct parts *p, int at)
+{
+    *p->last[at] = 1;
+}
+
+static struct parts parts[2];
+
+__attribute__((noinline)) static void rest(char *object, int at)
+{
+    struct parts local;
+    parts[0].last[at] = object;
+    clear_rest(&local);
+    copy_rest(&local, &parts[0]);
+    write_last(&local, at);
+    clear_rest(&parts[1]);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -148,5 +185,6 @@ int main(int argc, char **argv)
     if (cleared()) return 2;
     rounded(object);
     leftover(object, object + 10, argc + 3);
+    rest(object, argc + 70);
     return before_start(argc + 5) != 8;
 }
