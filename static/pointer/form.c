@@ -247,16 +247,17 @@ form form_const(const generator *g, int64_t value)
 /* What the loader leaves in a word. */
 static form reloc_form(generator *g, const image_reloc *reloc)
 {
+    uint32_t named = g->module->slots[reloc - g->img->relocs];
     switch (reloc->kind) {
     case IMAGE_REL_ADDR:
+        if (named != PTA_NO_SITE) return form_add(form_site(g, named), reloc->addend);
+        /* fall through */
     case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
     case IMAGE_REL_TPOFF:
         return reloc->name && !reloc->target ? form_site(g, g->module->external)
                                              : (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size};
-    case IMAGE_REL_SYMBOL: {
-        uint32_t site = g->module->slots[reloc - g->img->relocs];
-        return form_add(form_site(g, site == PTA_NO_SITE ? g->module->external : site), reloc->addend);
-    }
+    case IMAGE_REL_SYMBOL:
+        return form_add(form_site(g, named == PTA_NO_SITE ? g->module->external : named), reloc->addend);
     default: return (form){0};
     }
 }

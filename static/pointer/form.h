@@ -17,7 +17,7 @@ typedef enum {
     FORM_SITE,    /* the address of site `value`; only as a key */
     FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
     FORM_FRAMED,  /* the same in the frame: place * 4096 + stride */
-    FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
+    FORM_STACK,   /* the arguments on the stack: place in the frame * 2^21 + bytes; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;
 
@@ -49,6 +49,7 @@ typedef struct {
     address_space frame;
     uint32_t frame_site, aligned_site;
     uint32_t block;
+    int64_t block_at, block_size; /* the last block that was copied into the frame: its place and bytes */
     uint32_t insn; /* machine instruction of the value at hand */
 } generator;
 
@@ -102,6 +103,8 @@ enum { BLOCK_WORDS = 64 }; /* a larger block is copied from any word to any word
 void generate_access(generator *g, const ir_insn *access);
 form generate_load(generator *g, const ir_insn *insn);
 void generate_store(generator *g, const ir_insn *insn);
+/* A block of `size` bytes was copied to that form: it may be an argument of the next call. */
+void generate_note_block(generator *g, form to, uint64_t size);
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size);
 

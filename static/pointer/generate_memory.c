@@ -141,6 +141,13 @@ static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
         form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY});
 }
 
+void generate_note_block(generator *g, form to, uint64_t size)
+{
+    if (to.kind != FORM_FRAME || !size) return;
+    g->block_at = to.value;
+    g->block_size = (int64_t)size;
+}
+
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size)
 {
@@ -160,6 +167,7 @@ static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
 {
     place_term source[TERMS], dest[TERMS];
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
+    if (to->a) generate_note_block(g, g->forms[to->a], form_number(g, to->c) * to->width);
     for (uint32_t s = 0; s < sources; s++)
         for (uint32_t d = 0; d < dests; d++)
             generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width);

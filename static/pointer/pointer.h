@@ -149,7 +149,7 @@ typedef struct {
     pta_access *accesses;
     uint32_t access_count;
     uint16_t needs;   /* bits: parameters that matter */
-    bool takes_stack; /* reads arguments on the stack */
+    uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
     bool loader;      /* does what the loader does: it writes constants */
@@ -171,6 +171,7 @@ struct pta_program {
     uint32_t unknown;      /* the function that stands for every unknown one */
     uint32_t outside;      /* the function that stands for what code outside does on its own; its variable PTA_RET is what it
                               knows */
+    uint32_t stack;        /* the most bytes that any function is passed on the stack */
     arena memory;
     uint64_t unknown_calls;    /* calls of functions that are neither here nor in the table */
     uint64_t unknown_accesses; /* accesses whose address is no expression (IR_WIDE) */

@@ -561,6 +561,8 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     drmgr_register_module_load_event(event_module_load);
     drmgr_register_module_unload_event(event_module_unload);
     drmgr_register_bb_app2app_event(event_expand, NULL);
-    drmgr_register_bb_instrumentation_event(NULL, event_block, NULL);
+    /* Behind drwrap's: an access right behind a call of malloc is to the new block. */
+    drmgr_priority_t late = {sizeof late, "accesses", NULL, DRMGR_PRIORITY_NAME_DRWRAP, 2 * DRMGR_PRIORITY_INSERT_DRWRAP};
+    drmgr_register_bb_instrumentation_event(NULL, event_block, &late);
     drmgr_register_exit_event(event_exit);
 }

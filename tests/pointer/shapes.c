@@ -173,6 +173,38 @@ __attribute__((noinline)) static void rest(char *object, int at)
     clear_rest(&parts[1]);
 }
 
+/* flac: a struct on the stack that is larger than what arguments as a rule are, read by the callee and by one that gets its
+ * address. */
+struct options {
+    char *places[150];
+};
+
+__attribute__((noipa)) static void write_option(const struct options *o, int at)
+{
+    *o->places[at] = 1;
+}
+
+__attribute__((noipa)) static void by_value(struct options o, int at)
+{
+    *o.places[120] = 1;
+    write_option(&o, at);
+}
+
+__attribute__((noipa)) static void only_address(struct options o, int at)
+{
+    write_option(&o, at);
+}
+
+__attribute__((noinline)) static void options(char *object, int at)
+{
+    struct options o;
+    for (int i = 0; i < 150; i++)
+        o.places[i] = object + i;
+    by_value(o, at);
+    o.places[149] = object;
+    only_address(o, at);
+}
+
 int main(int argc, char **argv)
 {
     (void)argv;
@@ -186,5 +218,6 @@ int main(int argc, char **argv)
     rounded(object);
     leftover(object, object + 10, argc + 3);
     rest(object, argc + 70);
+    options(object, argc + 140);
     return before_start(argc + 5) != 8;
 }
