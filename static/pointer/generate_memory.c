@@ -1,6 +1,7 @@
 /* Accesses, loads and stores of a function as statements, block copies among them. */
 #include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
+#include "static/pointer/linear.h"
 
 typedef struct {
     pta_operand at;
@@ -16,6 +17,12 @@ static void add_term(place_term *terms, uint32_t *n, pta_operand at, int64_t del
     terms[(*n)++] = (place_term){at, stride};
 }
 
+/* Hand-written code reaches its tables from the address of some label of it. */
+static bool is_beside_code(const generator *g, form f, int64_t imm)
+{
+    return f.kind == FORM_CONST && image_is_code(g->img, (uint64_t)f.value) && !image_is_code(g->img, (uint64_t)linear_sum(f.value, imm));
+}
+
 /* The places at form `f` plus `imm` plus an index. The index is relative to the object that the constant part names: in the
  * frame that includes the displacement. */
 static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, int64_t imm, form_index index)
@@ -24,7 +31,7 @@ static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, in
         add_term(terms, n, form_direct(g, form_add(f, imm + index.shift)), 0, PTA_SAME);
         return;
     }
-    bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS;
+    bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS || is_beside_code(g, f, imm);
     pta_operand at = form_indexed(g, whole ? form_add(f, imm) : f, index.stride);
     add_term(terms, n, at, (whole ? 0 : imm) + index.shift, index.stride);
     if (index.shift) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);

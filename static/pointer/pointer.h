@@ -264,6 +264,8 @@ uint64_t pta_relation_hash(const pta *p);
 
 /* The call that allocated a PTA_HEAP object, the innermost one in analysed code. False: none is known. */
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr);
+/* The same for level 0; then outwards through allocator wrappers. False: no further call tells objects apart. */
+bool pta_heap_outer_call(const pta *p, const pta_place *place, uint32_t level, uint32_t *module, uint64_t *addr);
 
 /* `&table[*].next`, `malloc@conn_new:612`; always NUL-terminated. */
 void pta_describe(const pta *p, const pta_place *place, char *to, size_t size);
