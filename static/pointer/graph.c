@@ -82,14 +82,15 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
     if (label->stride == PTA_CODE) return code ? key : NO_KEY;
     if (label->stride == PTA_LOOSE) return code ? key : key_object(key) > SET_EXTERNAL_OBJECT ? key_make(key_object(key), offset_anywhere()) : NO_KEY;
     if (is_lost(p, key, label)) return NO_KEY;
-    uint32_t object = key_object(key), stride = label->stride & ~(uint32_t)PTA_BACK;
+    uint32_t object = key_object(key), stride = label->stride & ~(uint32_t)PTA_FLAGS;
     const pta_shape *shape = p->shapes.data[object];
     offset_t place = offset_add(key_offset(key), label->delta, shape);
     if (label->stride >= PTA_ALIGN) {
         const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
         place = offset_align(place, label->stride - PTA_ALIGN, site->align, shape);
     } else if (stride != PTA_SAME) {
-        place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
+        bool up = !(label->stride & PTA_BACK);
+        place = label->stride & PTA_BLOCK ? offset_block(place, stride, up, shape) : offset_spread(place, stride, up, shape);
     }
     return place ? graph_normal(p, object, place) : NO_KEY;
 }

@@ -60,7 +60,9 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_BLOCK = 1 << 28, /* or-ed to it: a block, which does not end with the array or struct that it begins in */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
+    PTA_FLAGS = PTA_BLOCK | PTA_BACK,
     PTA_ALIGN = 1 << 30, /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
 #define PTA_CODE 0xfffffffeu  /* only pointers to functions */
@@ -149,7 +151,7 @@ typedef struct {
     pta_access *accesses;
     uint32_t access_count;
     uint16_t needs;   /* bits: parameters that matter */
-    bool takes_stack; /* reads arguments on the stack */
+    uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
     bool loader;      /* does what the loader does: it writes constants */
@@ -171,6 +173,7 @@ struct pta_program {
     uint32_t unknown;      /* the function that stands for every unknown one */
     uint32_t outside;      /* the function that stands for what code outside does on its own; its variable PTA_RET is what it
                               knows */
+    uint32_t stack;        /* the most bytes that any function is passed on the stack */
     arena memory;
     uint64_t unknown_calls;    /* calls of functions that are neither here nor in the table */
     uint64_t unknown_accesses; /* accesses whose address is no expression (IR_WIDE) */
@@ -264,6 +267,8 @@ uint64_t pta_relation_hash(const pta *p);
 
 /* The call that allocated a PTA_HEAP object, the innermost one in analysed code. False: none is known. */
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr);
+/* The same for level 0; then outwards through allocator wrappers. False: no further call tells objects apart. */
+bool pta_heap_outer_call(const pta *p, const pta_place *place, uint32_t level, uint32_t *module, uint64_t *addr);
 
 /* `&table[*].next`, `malloc@conn_new:612`; always NUL-terminated. */
 void pta_describe(const pta *p, const pta_place *place, char *to, size_t size);

@@ -43,7 +43,7 @@ static uint64_t name_hash(const char *name)
     return h ^ h >> 32;
 }
 
-static name_entry *name_find(name_map *map, const char *name)
+static name_entry *name_find(const name_map *map, const char *name)
 {
     if (!map->capacity) return NULL;
     for (uint64_t at = name_hash(name) & (map->capacity - 1); map->entries[at].name; at = (at + 1) & (map->capacity - 1))
@@ -211,7 +211,9 @@ static void add_module(pta_program *program, uint32_t m)
     for (uint32_t f = 0; f < module->func_count; f++) {
         add_function_site(program, map->first_func + f);
         if (module->funcs[f]->ir)
-            program->funcs.data[map->first_func + f].takes_stack = generate_takes_stack(module->funcs[f]->ir);
+            program->funcs.data[map->first_func + f].stack = generate_stack(module->funcs[f]->ir);
+        if (program->funcs.data[map->first_func + f].stack > program->stack)
+            program->stack = program->funcs.data[map->first_func + f].stack;
     }
     uint32_t count;
     uint64_t *addresses = referenced(module, &count);
@@ -245,6 +247,18 @@ static uint32_t name_site(pta_program *program, const char *name)
     return name_find(&program->maps->names, name)->site;
 }
 
+/* The site of another module that takes the place of one that this module defines itself, as the loader sees to it: the first
+ * definition is everybody's. PTA_NO_SITE: its own is meant. */
+static uint32_t interposed(const pta_program *program, uint32_t m, const char *name)
+{
+    const name_entry *entry = program->modules[m]->img->kind == IMAGE_SHARED ? name_find(&program->maps->names, name) : NULL;
+    if (!entry || entry->site == PTA_NO_SITE) return PTA_NO_SITE;
+    const pta_site *site = &program->sites.data[entry->site];
+    bool other = (site->kind == PTA_STATIC || site->kind == PTA_FUNCTION) && site->module != m &&
+                 (site->kind == PTA_STATIC || program->funcs.data[site->func].lift);
+    return other ? entry->site : PTA_NO_SITE;
+}
+
 static void resolve_imports(pta_program *program, uint32_t m)
 {
     const image *img = program->modules[m]->img;
@@ -253,12 +267,16 @@ static void resolve_imports(pta_program *program, uint32_t m)
     map->plts = base_alloc((size_t)img->plt_count * sizeof *map->plts);
     for (uint32_t i = 0; i < img->reloc_count; i++) {
         const image_reloc *reloc = &img->relocs[i];
-        bool named = reloc->kind == IMAGE_REL_SYMBOL && reloc->name && *reloc->name;
-        map->slots[i] = named ? name_site(program, reloc->name) : PTA_NO_SITE;
+        bool named = reloc->name && *reloc->name;
+        map->slots[i] = named && reloc->kind == IMAGE_REL_SYMBOL ? name_site(program, reloc->name)
+                        : named && reloc->kind == IMAGE_REL_ADDR ? interposed(program, m, reloc->name)
+                                                                 : PTA_NO_SITE;
     }
     for (uint32_t i = 0; i < img->plt_count; i++) {
         const image_plt *plt = &img->plts[i];
         uint32_t func = plt->target && *plt->name ? program_func_at(program, m, plt->target) : PTA_NO_FUNC;
+        uint32_t site = func != PTA_NO_FUNC ? interposed(program, m, plt->name) : PTA_NO_SITE;
+        if (site != PTA_NO_SITE && program->sites.data[site].kind == PTA_FUNCTION) func = program->sites.data[site].func;
         map->plts[i] = func == PTA_NO_FUNC && plt->name && *plt->name ? program_import(program, plt->name) : func;
     }
 }
@@ -364,17 +382,47 @@ static void add_wilderness(pta_program *program)
     program->calls.data[program->calls.len - 1].ret2 = PTA_RET2;
 }
 
+/* The object of another module that the loader copies from; NULL: nobody knows it. */
+static const address_home *copied_object(const pta_program *program, uint32_t m, const char *name)
+{
+    for (uint32_t k = 0; name && k < program->module_count; k++) {
+        const image *img = program->modules[k]->img;
+        for (uint32_t i = 0; k != m && i < img->symbol_count; i++) {
+            const image_symbol *symbol = &img->symbols[i];
+            if (symbol->exported && symbol->type == IMAGE_SYM_OBJECT && !strcmp(symbol->name, name))
+                return address_find(&program->maps->modules[k].statics, (int64_t)symbol->addr);
+        }
+    }
+    return NULL;
+}
+
+/* A variable of a library that the program has a copy of. */
+static void add_copy(pta_program *program, uint32_t func, const address_home *to, const address_home *from)
+{
+    enum { WORDS = 64 };
+    int64_t words = (to->end - to->start) / 8;
+    for (int64_t i = 0; i < (words <= WORDS ? words : 1); i++) {
+        uint32_t stride = words <= WORDS ? PTA_SAME : 8 | PTA_BLOCK;
+        uint32_t source = address_var(program, func, from->site, (int32_t)(8 * i), PTA_SAME);
+        uint32_t dest = address_var(program, func, to->site, (int32_t)(8 * i), PTA_SAME), var = program_new_var(program, func);
+        program_add_stmt(program, func, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = {source, 0}, .stride = stride});
+        program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {dest, 0}, .src = {var, 0}, .stride = stride});
+    }
+}
+
 static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
 {
     module_map *map = &program->maps->modules[m];
     address_place places[2];
     const address_home *home = address_find(&map->statics, (int64_t)reloc->addr);
     if (!home) return;
+    const address_home *original = reloc->kind == IMAGE_REL_COPY ? copied_object(program, m, reloc->name) : NULL;
+    if (original) return add_copy(program, func, home, original);
     uint32_t at = address_var(program, func, home->site, (int32_t)((int64_t)reloc->addr - home->start), PTA_SAME);
     uint32_t value = PTA_NO_VAR;
     if (reloc->kind == IMAGE_REL_COPY || reloc->kind == IMAGE_REL_IFUNC) {
         value = external_var(program, func);
-    } else if (reloc->kind == IMAGE_REL_SYMBOL) {
+    } else if (reloc->kind == IMAGE_REL_SYMBOL || map->slots[reloc - program->modules[m]->img->relocs] != PTA_NO_SITE) {
         uint32_t site = map->slots[reloc - program->modules[m]->img->relocs];
         value = site == PTA_NO_SITE ? external_var(program, func)
                                     : address_var(program, func, site, (int32_t)reloc->addend, PTA_SAME);
