@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdio>
 #include <thread>
+#include <unistd.h>
 
 class SpinLock {
     std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
@@ -50,6 +51,7 @@ static void work()
 
 static void report(long *result)
 {
+    usleep(2000); // the workers are under way, but nothing orders them
     long sum = stats.sloppy; // RACE sloppy: before any lock is taken
     stats.lock.lock();
     sum += stats.exact; // NORACE: under the spin lock

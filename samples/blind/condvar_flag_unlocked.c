@@ -23,7 +23,7 @@ __attribute__((noinline)) static void announce(void)
 
 __attribute__((noinline)) int is_ready(void)
 {
-    return ready; // RACE ready
+    return ready == 1; // RACE ready
 }
 
 static void *wait_and_answer(void *unused)

@@ -27,22 +27,28 @@ __attribute__((noinline)) static int fibonacci(int n)
     return a + b; // NORACE: after the taskwait
 }
 
+__attribute__((noinline)) static void do_left(void)
+{
+    usleep(500);
+    left = 1;  // NORACE: one section only
+    clash = 1; // RACE clash
+}
+
+__attribute__((noinline)) static void do_right(void)
+{
+    usleep(500);
+    right = 2;  // NORACE: one section only
+    clash += 2; // RACE clash
+}
+
 __attribute__((noinline)) static void sections(void)
 {
 #pragma omp parallel sections num_threads(THREADS)
     {
 #pragma omp section
-        {
-            left = 1; // NORACE: one section only
-            clash = 1; // RACE clash
-            usleep(400);
-        }
+        do_left();
 #pragma omp section
-        {
-            right = 2; // NORACE: one section only
-            clash += 2; // RACE clash
-            usleep(600);
-        }
+        do_right();
     }
 }
 
