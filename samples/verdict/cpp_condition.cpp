@@ -70,6 +70,7 @@ int main()
     for (int i = 1; i <= 20; i++) {
         queue.push(std::vector<int>(5, i));
         idle += worker.idle();
+        usleep(50);
     }
     queue.push({});
     std::printf("sum %ld\n", worker.finish());

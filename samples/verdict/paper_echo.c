@@ -3,7 +3,8 @@
  *
  *   0  as in the figure, without the grey lines          none
  *   1  main adds c3 after the start                      count, elems
- *   2  `add` and `size` take the lock                    elems
+ *   2  `add` and `size` take the lock                    elems, as the paper says; in truth element 1 is looked at only
+ *                                                        when the lock has ordered it, and element 0 is older
  *   3  `get` takes the lock too                          none
  *   4  main increments c3's year                         year
  *   5  main does not add c3 any more                     none

@@ -49,19 +49,26 @@ while read -r line; do fail "$line"; done <"$work/ends"
 # --- the marked lines are in the code --------------------------------------------------------------------------------
 while IFS='	' read -r sample _ compiler options binary source; do
     checks=$((checks + 1))
-    objdump -d -l --no-show-raw-insn "$binary" | awk -v source="$source" '
+    objdump -d -l --inlines --no-show-raw-insn "$binary" | awk -v source="$source" '
         BEGIN {
             while ((getline text <source) > 0) {
                 n++
                 if (text ~ /\/\/ (RACE|DEADLOCK)/) marked[n] = 1
             }
         }
-        /^[^ ].*:[0-9]+( \(discriminator [0-9]+\))?$/ {
+        # The innermost frame of the source; a header that is inlined there does not hide it.
+        /^(inlined by )?\/.*:[0-9]+( \(.*\))?$/ {
+            if (code || !/^inlined by /) line = 0
+            code = 0
+            sub(/^inlined by /, "")
             file = $1
             sub(/:[0-9]+$/, "", file)
-            line = file == source ? substr($1, length(file) + 2) : 0
+            if (!line && file == source) line = substr($1, length(file) + 2)
         }
-        /^ +[0-9a-f]+:/ && line && ((/\(|%fs:/ && !/\t(lea|nop)/) || /call|jmp +[0-9a-f]+ </) { found[line] = 1 }
+        /^ +[0-9a-f]+:/ {
+            code = 1
+            if (line && ((/\(|%fs:/ && !/\t(lea|nop)/) || /call|jmp +[0-9a-f]+ </)) found[line] = 1
+        }
         END { for (line in marked) if (!(line in found)) print line }' >"$work/lost"
     [ ! -s "$work/lost" ] || fail "$sample, $compiler $options: no access on the marked line $(tr '\n' ' ' <"$work/lost")"
 done <"$work/rows"
