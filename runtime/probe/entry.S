@@ -1,0 +1,217 @@
+/* The ways in.
+ *
+ * probe_enter_check: from a trampoline, with everything of the program alive. On the stack: the return address, the
+ * number of the record, the red zone. The layout must be that of probe_registers, and the code before `busy` is set and
+ * after it is cleared must be a straight line of pushes and pops: signal.c undoes it by reading it.
+ *
+ * probe_in_core: from C, on the program's stack. */
+#define BUSY 8
+#define PENDING 12
+#define STACK 16
+
+        .text
+        .globl probe_enter_check
+        .hidden probe_enter_check
+        .type probe_enter_check, @function
+        .globl probe_enter_check_busy
+        .hidden probe_enter_check_busy
+        .globl probe_enter_check_idle
+        .hidden probe_enter_check_idle
+        .globl probe_enter_check_end
+        .hidden probe_enter_check_end
+probe_enter_check:
+        .cfi_startproc
+        push %r15
+        push %r14
+        push %r13
+        push %r12
+        push %r11
+        push %r10
+        push %r9
+        push %r8
+        push %rdi
+        push %rsi
+        push %rbp
+        push %rsp
+        push %rbx
+        push %rdx
+        push %rcx
+        push %rax
+        pushfq
+        mov     %rsp, %rbx
+        mov     probe_self@gottpoff(%rip), %r12
+        cmpl    $0, %fs:BUSY(%r12)
+        jne     1f
+        movl    $1, %fs:BUSY(%r12)
+probe_enter_check_busy:
+        cld
+        mov     %fs:STACK(%r12), %rax
+        test    %rax, %rax
+        cmovnz  %rax, %rsp
+        and     $-16, %rsp
+        mov     %rbx, %rdi
+        mov     144(%rbx), %esi
+        call    probe_check
+        mov     %rbx, %rsp
+        movl    $0, %fs:BUSY(%r12)
+        cmpl    $0, %fs:PENDING(%r12)
+        jne     2f
+probe_enter_check_idle:
+        testl   $0x400, (%rsp)
+        jne     3f
+        mov     (%rsp), %rax
+        mov     %eax, %ecx
+        shr     $11, %ecx
+        and     $1, %ecx
+        mov     %al, %ah
+        mov     %cl, %al
+        add     $127, %al
+        sahf
+        lea     8(%rsp), %rsp
+4:      pop     %rax
+        pop     %rcx
+        pop     %rdx
+        pop     %rbx
+        lea     8(%rsp), %rsp
+        pop     %rbp
+        pop     %rsi
+        pop     %rdi
+        pop     %r8
+        pop     %r9
+        pop     %r10
+        pop     %r11
+        pop     %r12
+        pop     %r13
+        pop     %r14
+        pop     %r15
+        ret
+3:      popfq
+        jmp     4b
+
+        /* A handler that we did not get between: the core puts the check off. The stack is in use. */
+1:      cld
+        mov     %rbx, %rdi
+        mov     144(%rbx), %esi
+        and     $-16, %rsp
+        call    probe_check
+        mov     %rbx, %rsp
+        jmp     probe_enter_check_idle
+
+2:      mov     %rbx, %rdi
+        and     $-16, %rsp
+        call    probe_deliver
+        mov     %rbx, %rsp
+        jmp     probe_enter_check_idle
+probe_enter_check_end:
+        .cfi_endproc
+        .size probe_enter_check, . - probe_enter_check
+
+        /* probe_in_core(function, argument) */
+        .globl probe_in_core
+        .hidden probe_in_core
+        .type probe_in_core, @function
+probe_in_core:
+        .cfi_startproc
+        push    %rbx
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbx, -16
+        push    %r12
+        .cfi_def_cfa_offset 24
+        .cfi_offset %r12, -24
+        mov     %rsp, %rbx
+        .cfi_def_cfa_register %rbx
+        mov     probe_self@gottpoff(%rip), %r12
+        mov     %rdi, %rax
+        mov     %rsi, %rdi
+        cmpl    $0, %fs:BUSY(%r12)
+        jne     5f
+        movl    $1, %fs:BUSY(%r12)
+        mov     %fs:STACK(%r12), %rcx
+        test    %rcx, %rcx
+        cmovnz  %rcx, %rsp
+        and     $-16, %rsp
+        call    *%rax
+        mov     %rbx, %rsp
+        movl    $0, %fs:BUSY(%r12)
+        cmpl    $0, %fs:PENDING(%r12)
+        je      6f
+        xor     %edi, %edi
+        and     $-16, %rsp
+        call    probe_deliver
+        mov     %rbx, %rsp
+        jmp     6f
+5:      and     $-16, %rsp
+        call    *%rax
+        mov     %rbx, %rsp
+6:      pop     %r12
+        .cfi_def_cfa %rsp, 16
+        pop     %rbx
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size probe_in_core, . - probe_in_core
+
+        /* Calls a wrapped function: what the program passed goes on as it is, arguments on the stack included. */
+        .globl probe_wrapper
+        .hidden probe_wrapper
+        .type probe_wrapper, @function
+#define FRAME 208
+#define STACK_WORDS 10
+probe_wrapper:                          /* r11: number of the row */
+        .cfi_startproc
+        push    %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        sub     $(FRAME + 8 * STACK_WORDS), %rsp
+        mov     %rdi, -208(%rbp)
+        mov     %rsi, -200(%rbp)
+        mov     %rdx, -192(%rbp)
+        mov     %rcx, -184(%rbp)
+        mov     %r8, -176(%rbp)
+        mov     %r9, -168(%rbp)
+        mov     %rax, -160(%rbp)
+        mov     %r11, -152(%rbp)
+        mov     8(%rbp), %rax
+        mov     %rax, -144(%rbp)
+        lea     -208(%rbp), %rdi
+        call    probe_before
+        mov     %rax, %r11
+        mov     16(%rbp), %rax
+        mov     %rax, (%rsp)
+        mov     24(%rbp), %rax
+        mov     %rax, 8(%rsp)
+        mov     32(%rbp), %rax
+        mov     %rax, 16(%rsp)
+        mov     40(%rbp), %rax
+        mov     %rax, 24(%rsp)
+        mov     48(%rbp), %rax
+        mov     %rax, 32(%rsp)
+        mov     56(%rbp), %rax
+        mov     %rax, 40(%rsp)
+        mov     64(%rbp), %rax
+        mov     %rax, 48(%rsp)
+        mov     72(%rbp), %rax
+        mov     %rax, 56(%rsp)
+        mov     -208(%rbp), %rdi
+        mov     -200(%rbp), %rsi
+        mov     -192(%rbp), %rdx
+        mov     -184(%rbp), %rcx
+        mov     -176(%rbp), %r8
+        mov     -168(%rbp), %r9
+        mov     -160(%rbp), %rax
+        call    *%r11
+        mov     %rax, -136(%rbp)
+        mov     %rdx, -128(%rbp)
+        lea     -208(%rbp), %rdi
+        call    probe_after
+        mov     -136(%rbp), %rax
+        mov     -128(%rbp), %rdx
+        leave
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size probe_wrapper, . - probe_wrapper
+
+        .section .note.GNU-stack, "", @progbits
