@@ -75,7 +75,8 @@ void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t ep
 
 static ft_side side(core_state *core, uint32_t thread, ft_site where, bool is_write)
 {
-    return (ft_side){thread, where_site(core, where), where_stack(where), is_write};
+    ft_site site = where_site(core, where);
+    return (ft_side){thread, site & ~SITE_FREE, where_stack(where), is_write, site & SITE_FREE};
 }
 
 void access_tell_races(access_state *a)

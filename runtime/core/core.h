@@ -38,7 +38,7 @@ typedef struct ft_thread ft_thread;
 /* Where an access happened. The engine chooses the numbers, below FT_SITES and best dense, so that whatever is kept per
  * site (counters, for one) can be an array; 0 is "unknown". */
 typedef uint32_t ft_site;
-enum { FT_SITES = 1 << 30 };
+enum { FT_SITES = 1 << 29 };
 
 /* --- layout that an engine may inline --------------------------------------------------------------------------------
  *
@@ -95,6 +95,7 @@ typedef struct {
     ft_site site;
     uint32_t stack; /* for ft_stack_get; 0: none was kept */
     bool is_write;
+    bool is_free; /* a write that is the free of a block */
 } ft_side;
 
 typedef struct {

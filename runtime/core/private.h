@@ -30,6 +30,7 @@
 
 #define WHERE_READERS 0x80000000u
 #define WHERE_STACK   0x40000000u
+#define SITE_FREE     0x20000000u /* of a site: the access is the free of a block */
 #define CELL_SPLIT    0xffffffffu
 
 enum { NO_SLOT = 0xffff };

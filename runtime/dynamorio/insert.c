@@ -48,7 +48,7 @@ static dr_mcontext_t program_registers(void *drcontext)
 }
 
 /* A check in general: any expression, count and stride. */
-static void on_check(const client_module *module, const plan_action *a, ft_site site)
+static void on_check(const report_module *module, const plan_action *a, ft_site site)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -60,7 +60,7 @@ static void on_check(const client_module *module, const plan_action *a, ft_site 
     if (t->ft) (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
 }
 
-static void on_rep_before(const client_module *module, const plan_action *a, uint number)
+static void on_rep_before(const report_module *module, const plan_action *a, uint number)
 {
     const uint64_t direction_flag = 1 << 10;
     void *drcontext = dr_get_current_drcontext();
@@ -83,7 +83,7 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number)
     check(t, a->flags & PLAN_WRITE, first, done * a->size, site);
 }
 
-static void on_atomic_before(const client_module *module, const plan_action *a)
+static void on_atomic_before(const report_module *module, const plan_action *a)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -104,7 +104,7 @@ typedef struct { /* where code is inserted, and for what */
     void *drcontext;
     instrlist_t *block;
     instr_t *where; /* the instruction of the program */
-    const client_module *module;
+    const report_module *module;
     const plan_action *action;
     ft_site site;
 } place;
@@ -189,9 +189,9 @@ static bool put_check(const place *p, opnd_t memory)
     void *dc = p->drcontext;
     reg_id_t a, b, c;
     if (drreg_reserve_aflags(dc, p->block, p->where) != DRREG_SUCCESS) return false;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &a) != DRREG_SUCCESS) goto no_a;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &b) != DRREG_SUCCESS) goto no_b;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &c) != DRREG_SUCCESS) goto no_c;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &a) != DRREG_SUCCESS) goto no_a;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &b) != DRREG_SUCCESS) goto no_b;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &c) != DRREG_SUCCESS) goto no_c;
 
     bool good = true;
     if (opnd_is_near_abs_addr(memory)) {
@@ -254,7 +254,7 @@ static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
                                       void **module)
 {
-    client_module *m = module_at(dr_fragment_app_pc(tag));
+    report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
     *module = m && m->plan && m->plan->site_count ? m : NULL;
     return EMIT;
 }
@@ -262,30 +262,29 @@ static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *b
 static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
                                     bool translating, void *module)
 {
-    client_module *m = module;
+    report_module *m = module;
     if (!m || !instr_is_app(instr)) return EMIT;
-    uint64_t addr = (uint64_t)(instr_get_app_pc(instr) - m->bias);
+    uint64_t addr = (uint64_t)instr_get_app_pc(instr) - m->bias;
     const plan_site *s = plan_site_at(m->plan, addr);
     if (!s || !s->action_count) return EMIT;
     bool same = instr_length(drcontext, instr) == s->length;
     if (!translating)
-        __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(same ? &client.report->counters.sites_injected : &client.report->counters.sites_refused, 1,
+                           __ATOMIC_RELAXED);
     if (!same) return EMIT; /* the code is not what the plan was made for */
     instr_t *after = instr_get_next(instr);
     for (uint i = 0; i < s->action_count; i++) {
-        place p = {drcontext,
-                   block,
-                   instr,
-                   m,
-                   &m->plan->actions[s->first_action + i],
-                   m->first_site + (ft_site)(s - m->plan->sites)};
-        put_action(&p, after, i);
+        const plan_action *a = &m->plan->actions[s->first_action + i];
+        if (a->claim && !client.report->options.audit) continue;
+        put_action(&(place){drcontext, block, instr, m, a, m->first_site + (ft_site)(s - m->plan->sites)}, after, i);
     }
     return EMIT;
 }
 
 bool insert_init(void)
 {
+    drreg_init_and_fill_vector(&client.scratch, true);
+    drreg_set_vector_entry(&client.scratch, DR_REG_XBP, false); /* stack.c reads it */
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
@@ -295,4 +294,5 @@ bool insert_init(void)
 void insert_exit(void)
 {
     drmgr_unregister_bb_insertion_event(event_insert);
+    drvector_delete(&client.scratch);
 }

@@ -177,8 +177,8 @@ static bool event_before_syscall(void *drcontext, int number)
     case SYS_munmap: ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1)); break;
     case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
     case SYS_exit_group:
-        if (client.reported && (dr_syscall_get_param(drcontext, 0) & 0xff) == 0)
-            dr_syscall_set_param(drcontext, 0, (reg_t)client.exit_code);
+        dr_syscall_set_param(drcontext, 0,
+                             (reg_t)report_exit_code(client.report, (int)dr_syscall_get_param(drcontext, 0)));
         break;
     default: break;
     }

@@ -32,7 +32,7 @@ static void before_call(void *wrapcxt, void **user_data)
     const uint8_t used[] = {call->row->object, call->row->other, call->row->third};
     for (unsigned i = 0; i < sizeof used; i++)
         if (used[i] < SYNC_ARGS) call->args[used[i]] = (uint64_t)drwrap_get_arg(wrapcxt, used[i]);
-    if (sync_wants_site(call->row)) call->site = module_call_site(drwrap_get_retaddr(wrapcxt));
+    if (sync_wants_site(call->row)) call->site = report_call_site(client.report, (uint64_t)drwrap_get_retaddr(wrapcxt));
     if (call->row->meaning == SYNC_CREATE) t->create_site = call->site;
     if (call->row->meaning == SYNC_ONCE) begin_once(t, call);
     if (t->ft) sync_before(&thread_engine, t->ft, call);
@@ -50,7 +50,7 @@ static void after_call(void *wrapcxt, void *user_data)
     dr_thread_free(drcontext, call, sizeof *call);
 }
 
-void wrap_module(const module_data_t *module)
+void wrap_module(const module_data_t *module, const report_module *m)
 {
     dr_symbol_export_iterator_t *it = dr_symbol_export_iterator_start(module->handle);
     if (!it) return;
