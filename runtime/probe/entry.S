@@ -17,6 +17,8 @@
         .hidden probe_enter_check_busy
         .globl probe_enter_check_idle
         .hidden probe_enter_check_idle
+        .globl probe_enter_check_popf
+        .hidden probe_enter_check_popf
         .globl probe_enter_check_end
         .hidden probe_enter_check_end
 probe_enter_check:
@@ -85,6 +87,7 @@ probe_enter_check_idle:
         pop     %r14
         pop     %r15
         ret
+probe_enter_check_popf:
 3:      popfq
         jmp     4b
 
@@ -155,7 +158,7 @@ probe_in_core:
         .globl probe_wrapper
         .hidden probe_wrapper
         .type probe_wrapper, @function
-#define FRAME 208
+#define FRAME 640 /* probe_call */
 #define STACK_WORDS 10
 probe_wrapper:                          /* r11: number of the row */
         .cfi_startproc
@@ -165,17 +168,17 @@ probe_wrapper:                          /* r11: number of the row */
         mov     %rsp, %rbp
         .cfi_def_cfa_register %rbp
         sub     $(FRAME + 8 * STACK_WORDS), %rsp
-        mov     %rdi, -208(%rbp)
-        mov     %rsi, -200(%rbp)
-        mov     %rdx, -192(%rbp)
-        mov     %rcx, -184(%rbp)
-        mov     %r8, -176(%rbp)
-        mov     %r9, -168(%rbp)
-        mov     %rax, -160(%rbp)
-        mov     %r11, -152(%rbp)
+        mov     %rdi, -(FRAME - 0)(%rbp)
+        mov     %rsi, -(FRAME - 8)(%rbp)
+        mov     %rdx, -(FRAME - 16)(%rbp)
+        mov     %rcx, -(FRAME - 24)(%rbp)
+        mov     %r8, -(FRAME - 32)(%rbp)
+        mov     %r9, -(FRAME - 40)(%rbp)
+        mov     %rax, -(FRAME - 48)(%rbp)
+        mov     %r11, -(FRAME - 56)(%rbp)
         mov     8(%rbp), %rax
-        mov     %rax, -144(%rbp)
-        lea     -208(%rbp), %rdi
+        mov     %rax, -(FRAME - 64)(%rbp)
+        lea     -(FRAME - 0)(%rbp), %rdi
         call    probe_before
         mov     %rax, %r11
         mov     16(%rbp), %rax
@@ -194,20 +197,20 @@ probe_wrapper:                          /* r11: number of the row */
         mov     %rax, 48(%rsp)
         mov     72(%rbp), %rax
         mov     %rax, 56(%rsp)
-        mov     -208(%rbp), %rdi
-        mov     -200(%rbp), %rsi
-        mov     -192(%rbp), %rdx
-        mov     -184(%rbp), %rcx
-        mov     -176(%rbp), %r8
-        mov     -168(%rbp), %r9
-        mov     -160(%rbp), %rax
+        mov     -(FRAME - 0)(%rbp), %rdi
+        mov     -(FRAME - 8)(%rbp), %rsi
+        mov     -(FRAME - 16)(%rbp), %rdx
+        mov     -(FRAME - 24)(%rbp), %rcx
+        mov     -(FRAME - 32)(%rbp), %r8
+        mov     -(FRAME - 40)(%rbp), %r9
+        mov     -(FRAME - 48)(%rbp), %rax
         call    *%r11
-        mov     %rax, -136(%rbp)
-        mov     %rdx, -128(%rbp)
-        lea     -208(%rbp), %rdi
+        mov     %rax, -(FRAME - 72)(%rbp)
+        mov     %rdx, -(FRAME - 80)(%rbp)
+        lea     -(FRAME - 0)(%rbp), %rdi
         call    probe_after
-        mov     -136(%rbp), %rax
-        mov     -128(%rbp), %rdx
+        mov     -(FRAME - 72)(%rbp), %rax
+        mov     -(FRAME - 80)(%rbp), %rdx
         leave
         .cfi_def_cfa %rsp, 8
         ret

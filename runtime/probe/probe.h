@@ -108,22 +108,36 @@ typedef enum {
 typedef struct {
     uint64_t start; /* of the displaced bytes */
     uint64_t tramp; /* 0: none */
-    uint16_t size;  /* displaced bytes, from start on */
+    uint64_t gap;   /* WAY_SHORT: where the short jump leads to */
+    uint16_t size;  /* displaced bytes, from start on: whole instructions */
+    uint16_t limit; /* could be displaced: whole instructions of which only the first is jumped to */
     uint8_t way;    /* patch_way */
-    uint8_t sites;  /* with actions, in it; 255: or more */
-    uint8_t bytes[PROBE_JUMP]; /* the original ones that were overwritten first */
+    uint8_t sites;  /* with actions, in it */
+    uint8_t gaps;   /* WAY_JUMP: gaps in it that are used: five bytes each, behind the jump */
+    bool evades;    /* could have displaced a call with a jump, but a return is faster when the call stays */
 } patch_group;
 
+typedef struct {
+    uint64_t start, end;
+} patch_text;
+
+enum { PATCH_TEXTS = 4 };
+
 typedef struct probe_module {
-    struct probe_module *next; /* newest first; those that are unloaded stay, to be used again */
+    struct probe_module *next; /* newest first */
     report_module *report;
     uint64_t start, end; /* where it is loaded */
-    bool loaded, patched;
+    bool loaded;
+    uint32_t seen; /* in which scan */
+    patch_text texts[PATCH_TEXTS]; /* its code */
+    uint32_t text_count;
     probe_code code;
     patch_group *groups; /* by start */
     uint32_t group_count, group_cap;
-    uint8_t *puns; /* pages at places that puns lead to */
-    uint64_t memory, memory_size; /* of tables */
+    uint64_t *pages; /* single ones, where puns lead to */
+    uint32_t page_count, page_cap;
+    void *tables; /* all of the above */
+    size_t tables_size;
 } probe_module;
 
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
@@ -149,11 +163,13 @@ typedef struct { /* of one thread; entry.S knows the first members */
     probe_rep rep[PROBE_REPS];
     siginfo_t signal; /* that is pending */
     uint64_t signal_mask; /* of the program, meanwhile all is blocked */
-    void *stack_base;
-    struct probe_birth *birth;
+    uint64_t stack_low, stack_high; /* of the program's stack; the first thread's grows, see stack_is_fixed */
+    uint64_t stack_seen;            /* rsp of the program when C was called; 0: unknown */
+    uint64_t frame_seen, pc_seen;   /* its rbp, and where it is */
+    bool stack_is_fixed;
+    void *stack_map;
     probe_call *once; /* innermost pthread_once that is running */
     uint32_t endings; /* rounds of thread-specific destructors so far */
-    bool adopted;
 } probe_thread;
 
 extern __thread probe_thread probe_self __attribute__((tls_model("initial-exec")));
@@ -174,6 +190,8 @@ typedef struct {
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
     char **environment;     /* as it was at the start */
+    bool is_child;          /* of a process that was run by the engine too */
+    bool low_next;          /* the next reservation must be below 2 GB */
     ft_thread nobody;
 } probe_state;
 
@@ -212,18 +230,33 @@ void *near_map_at(uint64_t at, size_t size);
 /* --- module.c ----------------------------------------------------------------------------------------------------- */
 
 void module_start(void); /* all that are loaded, and those to come */
-/* The group that displaced `pc`, or whose trampoline pc lies in; NULL: none. */
-const probe_module *module_of_trampoline(uint64_t pc);
-const patch_group *module_group_at(uint64_t pc, const probe_module **module);
+const probe_module *module_of_trampoline(uint64_t pc); /* or NULL */
+const probe_module *module_of_code(uint64_t pc);       /* or NULL */
+const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that displaced pc, or NULL */
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */
 
+void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are no more */
 void *symbol_next(const char *name); /* the function that the program would have without us; NULL: none */
+
+typedef struct probe_birth { /* of a thread, between its creator and itself; then its name */
+    struct probe_birth *next;
+    ft_thread *thread;
+    void *(*start)(void *); /* of the program */
+    void *argument;
+    uint64_t handle;  /* its pthread_t */
+    uint32_t holders; /* creator, child, list of names */
+    bool is_listed, is_gone, is_detached, has_ended;
+} probe_birth;
 
 void thread_start(void);
 void thread_bind(ft_thread *thread);
+probe_birth *thread_new_birth(void);   /* NULL: no memory */
+void *thread_begin(void *birth);       /* what the child runs */
+void thread_created(probe_birth *birth, uint64_t handle);
+void thread_not_created(probe_birth *birth);
+void thread_detached(uint64_t handle);
 void thread_forked(void);
-bool thread_is_known(void);
 
 void signal_start(void);
 bool signal_own_trap(void); /* SIGTRAP is ours from now on */
