@@ -194,6 +194,10 @@ void ft_unlock(ft_thread *thread, uint64_t object);
 void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count);
 uint32_t ft_barrier_enter(ft_thread *thread, uint64_t object);
 void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round);
+/* The same for a barrier whose rounds the caller counts, each thread for itself, and whose number of threads is not known:
+ * all of a round have entered it before one leaves it. A thread may enter a round more than once, and leaves as often. */
+void ft_barrier_enter_round(ft_thread *thread, uint64_t object, uint32_t round);
+void ft_barrier_leave_round(ft_thread *thread, uint64_t object, uint32_t round);
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -212,6 +216,8 @@ void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size);
 /* A block of the program's heap. Freeing counts as a write of all of it; allocating clears it. */
 void ft_allocated(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
 void ft_freed(ft_thread *thread, uint64_t addr, ft_site site);
+/* A block is freed by code whose order is not known: it is no more, and that is no access. */
+void ft_discarded(ft_thread *thread, uint64_t addr);
 
 typedef struct {
     uint64_t addr, size;

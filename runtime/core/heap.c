@@ -62,6 +62,15 @@ void ft_freed(ft_thread *thread, uint64_t addr, ft_site site)
     give_block(core, b);
 }
 
+void ft_discarded(ft_thread *thread, uint64_t addr)
+{
+    core_state *core = core_of_thread(thread);
+    heap_block *b = remove_block(core, addr);
+    if (!b) return;
+    ft_clear(thread, addr, b->block.size);
+    give_block(core, b);
+}
+
 uint64_t ft_block_size(ft_core *core, uint64_t addr)
 {
     core_state *c = core_of(core);

@@ -257,6 +257,31 @@ void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round)
     end(thread, object, false);
 }
 
+void ft_barrier_enter_round(ft_thread *thread, uint64_t object, uint32_t round)
+{
+    if (!is_concurrent(thread->core)) return;
+    core_state *core = core_of_thread(thread);
+    sync_object *o = begin(thread, object, true);
+    barrier_round *r = o ? round_at(core, o, round, true) : NULL;
+    if (r) {
+        thread_to_clock(core, state_of(thread), &r->released);
+        r->inside++;
+    }
+    end(thread, object, true);
+}
+
+void ft_barrier_leave_round(ft_thread *thread, uint64_t object, uint32_t round)
+{
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, false);
+    barrier_round *r = o ? round_at(core_of_thread(thread), o, round, false) : NULL;
+    if (r) {
+        clock_to_thread(&r->released, state_of(thread));
+        if (--r->inside == 0) drop_round(o, r);
+    }
+    end(thread, object, false);
+}
+
 /* --- forgetting --------------------------------------------------------------------------------------------------- */
 
 /* Threads may still be on their way out of a barrier whose memory has another use already. */

@@ -151,6 +151,7 @@ static void event_process_exit(void)
     drutil_exit();
     drreg_exit();
     drmgr_exit();
+    dr_mutex_destroy(client.wrap_lock);
 }
 
 /* For servers: what was found so far, on demand (`nudge`, which is what `race run` does on SIGUSR2). */
@@ -191,6 +192,14 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     ft_host core_host = report_core_host(client.report);
     client.report->core = client.core = ft_create(&core_host);
     if (!client.core) refuse("not enough memory to start");
+    client.sync = (sync_engine){.report = client.report,
+                                .thread_of = thread_named,
+                                .joined = thread_joined,
+                                .detached = thread_detached,
+                                .watch = wrap_watch,
+                                .sees_mappings = true};
+    if (!sync_create(&client.sync)) refuse("not enough memory to start");
+    client.wrap_lock = dr_mutex_create();
     ft_set_limits(client.core, &(ft_limits){.shadow_bytes = options.memory});
     module_init();
     if (!insert_init() || !thread_events_init()) refuse("DynamoRIO's extensions do not start");

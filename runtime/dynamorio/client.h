@@ -3,6 +3,7 @@
  *   client.c    dr_client_main: options, the host of core and report, process start, fork and exit
  *   module.c    modules as they are loaded and unloaded
  *   insert.c    code that is added to basic blocks: checks, with the same-epoch path inlined, and atomics
+ *   loose.c     code without a plan: its atomic instructions, and with -all its accesses
  *   expr.c      address expressions of plans: as operands, and evaluated in C
  *   stack.c     the stack of an access
  *   thread.c    threads: birth, death, names; system calls that create threads and map memory
@@ -33,7 +34,7 @@
 #define client_register_filter_syscall_event dr_register_filter_syscall_event
 #endif
 
-enum { CLIENT_ONCE_DEPTH = 16, CLIENT_REP_ACTIONS = 4 };
+enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024 };
 
 typedef struct { /* a repeated string instruction, between its two halves */
     uint64_t addr, count;
@@ -42,6 +43,7 @@ typedef struct { /* a repeated string instruction, between its two halves */
 
 typedef struct client_thread {
     ft_thread *ft;         /* NULL: the core has no memory for it; nothing it does is checked */
+    sync_thread sync;      /* its `ft` is the same */
     uint64_t handle;       /* what the program calls the thread: its thread pointer, which is its pthread_t */
     ft_site create_site;   /* of the pthread_create that is running */
     ft_thread *child;      /* of the clone that is running */
@@ -49,13 +51,18 @@ typedef struct client_thread {
     uint64_t atomic;       /* address of the atomic access that is running */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     client_rep rep[CLIENT_REP_ACTIONS];
-    sync_call *once[CLIENT_ONCE_DEPTH]; /* the pthread_once calls that are running, outermost first */
-    unsigned once_depth;
 } client_thread;
 
 typedef struct {
     ft_core *core;
     report *report;
+    report_module loose; /* stands for code without a plan */
+    sync_engine sync;
+    struct {
+        app_pc pc;
+        const sync_row *row;
+    } entries[CLIENT_ENTRIES]; /* of functions that only access memory, by hash */
+    void *wrap_lock;
     drvector_t scratch;   /* registers that inserted code may use */
     int tls_field;        /* client_thread, with drmgr */
     reg_id_t raw_segment; /* ft_thread, read by inlined code */
@@ -81,6 +88,13 @@ bool module_symbol(void *context, uint64_t addr, char *name, size_t size);
 /* insert.c */
 bool insert_init(void);
 void insert_exit(void);
+void insert_check(void *drcontext, instrlist_t *block, instr_t *where, opnd_t memory, uint size, bool is_write,
+                  ft_site site);
+
+/* loose.c */
+bool loose_wants(const report_module *m); /* code of this module (NULL: of none), if it has no plan, is looked at */
+void loose_insert(void *drcontext, instrlist_t *block, instr_t *instr);
+dr_emit_flags_t loose_expand(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating);
 
 /* expr.c */
 opnd_t expr_operand(const plan_action *action, const report_module *module, bool *usable);
@@ -92,12 +106,17 @@ uint64_t expr_segment_base(reg_id_t segment);
 bool thread_events_init(void);
 void thread_events_exit(void);
 void thread_forked_process(void *drcontext);
-extern const sync_engine thread_engine;
+ft_thread *thread_named(void *context, uint64_t handle);
+void thread_joined(void *context, ft_thread *ft);
+void thread_detached(void *context, ft_thread *ft);
 
 /* stack.c */
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* wrap.c */
 void wrap_module(const module_data_t *module, const report_module *m);
+void wrap_watch(void *context, uint64_t function, sync_watch kind);
+const sync_row *wrap_entry(app_pc pc);    /* a function that only accesses memory begins there, or NULL */
+void wrap_entered(const sync_row *row); /* from the code cache, at its first instruction */
 
 #endif

@@ -27,7 +27,9 @@
 
 static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size, ft_site site)
 {
-    if (t->ft) (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
+    if (!t->ft) return;
+    if (t->sync.waiting) sync_settle(&t->sync);
+    (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
 }
 
 static void on_read(uint64_t addr, ft_site site, uint size)
@@ -52,12 +54,13 @@ static void on_check(const report_module *module, const plan_action *a, ft_site 
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
-    if (!client.core->concurrent) return;
+    if (!client.core->concurrent || !t->ft) return;
+    if (t->sync.waiting) sync_settle(&t->sync);
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t addr = expr_address(a, module, &mc);
     uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
     ft_strided range = {.addr = addr, .size = a->size, .count = elements, .stride = a->stride};
-    if (t->ft) (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
+    (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
 }
 
 static void on_rep_before(const report_module *module, const plan_action *a, uint number)
@@ -245,6 +248,26 @@ static void put_action(const place *p, instr_t *after, uint number)
     put_call(p, p->where, on_check, 3, module, action, site);
 }
 
+/* A call of a function at the entry of a library function, as long as there are several threads. */
+static void put_entry(void *dc, instrlist_t *block, instr_t *where, const sync_row *row)
+{
+    reg_id_t a;
+    if (drreg_reserve_aflags(dc, block, where) != DRREG_SUCCESS) return;
+    if (drreg_reserve_register(dc, block, where, &client.scratch, &a) == DRREG_SUCCESS) {
+        place p = {.drcontext = dc, .block = block, .where = where};
+        instr_t *done = INSTR_CREATE_label(dc);
+        instrlist_insert_mov_immed_ptrsz(dc, (ptr_int_t)&client.core->concurrent, opnd_create_reg(a), block, where, NULL,
+                                         NULL);
+        put(&p, INSTR_CREATE_cmp(dc, field(a, 0, OPSZ_4), OPND_CREATE_INT8(0)));
+        put_jump(&p, OP_je, done);
+        dr_insert_clean_call_ex(dc, block, where, (void *)wrap_entered,
+                                DR_CLEANCALL_READS_APP_CONTEXT | DR_CLEANCALL_MULTIPATH, 1, OPND_CREATE_INTPTR(row));
+        put(&p, done);
+        drreg_unreserve_register(dc, block, where, a);
+    }
+    drreg_unreserve_aflags(dc, block, where);
+}
+
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
 /* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to
@@ -255,30 +278,47 @@ static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *b
                                       void **module)
 {
     report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
-    *module = m && m->plan && m->plan->site_count ? m : NULL;
+    *module = m && m->plan ? m : loose_wants(m) ? &client.loose : NULL;
     return EMIT;
 }
 
-static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
-                                    bool translating, void *module)
+static void insert_site(void *drcontext, instrlist_t *block, instr_t *instr, bool translating, const report_module *m)
 {
-    report_module *m = module;
-    if (!m || !instr_is_app(instr)) return EMIT;
-    uint64_t addr = (uint64_t)instr_get_app_pc(instr) - m->bias;
-    const plan_site *s = plan_site_at(m->plan, addr);
-    if (!s || !s->action_count) return EMIT;
+    const plan_site *s = plan_site_at(m->plan, (uint64_t)instr_get_app_pc(instr) - m->bias);
+    if (!s || !s->action_count) return;
     bool same = instr_length(drcontext, instr) == s->length;
     if (!translating)
         __atomic_fetch_add(same ? &client.report->counters.sites_injected : &client.report->counters.sites_refused, 1,
                            __ATOMIC_RELAXED);
-    if (!same) return EMIT; /* the code is not what the plan was made for */
+    if (!same) return; /* the code is not what the plan was made for */
     instr_t *after = instr_get_next(instr);
     for (uint i = 0; i < s->action_count; i++) {
         const plan_action *a = &m->plan->actions[s->first_action + i];
         if (a->claim && !client.report->options.audit) continue;
         put_action(&(place){drcontext, block, instr, m, a, m->first_site + (ft_site)(s - m->plan->sites)}, after, i);
     }
+}
+
+static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
+                                    bool translating, void *module)
+{
+    if (!instr_is_app(instr)) return EMIT;
+    if (drmgr_is_first_instr(drcontext, instr)) {
+        const sync_row *row = wrap_entry(instr_get_app_pc(instr));
+        if (row) put_entry(drcontext, block, instr, row);
+    }
+    if (module == &client.loose)
+        loose_insert(drcontext, block, instr);
+    else if (module)
+        insert_site(drcontext, block, instr, translating, module);
     return EMIT;
+}
+
+void insert_check(void *drcontext, instrlist_t *block, instr_t *where, opnd_t memory, uint size, bool is_write,
+                  ft_site site)
+{
+    plan_action action = {.kind = PLAN_CHECK, .flags = is_write ? PLAN_WRITE : PLAN_READ, .size = size, .count = 1};
+    if (size) put_check(&(place){drcontext, block, where, NULL, &action, site}, memory);
 }
 
 bool insert_init(void)
@@ -288,11 +328,13 @@ bool insert_init(void)
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
+    if (client.report->options.all && !drmgr_register_bb_app2app_event(loose_expand, NULL)) return false;
     return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void insert_exit(void)
 {
+    if (client.report->options.all) drmgr_unregister_bb_app2app_event(loose_expand);
     drmgr_unregister_bb_insertion_event(event_insert);
     drvector_delete(&client.scratch);
 }
