@@ -75,6 +75,7 @@ void probe_check(probe_registers *r, uint32_t number)
     self->frame_seen = r->general[RBP];
     self->pc_seen = record->pc;
     const bool is_nested = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != 0; /* a handler came in between */
+    if (self->sync.waiting && !is_nested) sync_settle(&self->sync);
     switch (record->kind) {
     case RECORD_CHECK: check(record, r, thread); break;
     case RECORD_SYNC_BEFORE:

@@ -154,67 +154,107 @@ probe_in_core:
         .cfi_endproc
         .size probe_in_core, . - probe_in_core
 
-        /* Calls a wrapped function: what the program passed goes on as it is, arguments on the stack included. */
-        .globl probe_wrapper
-        .hidden probe_wrapper
-        .type probe_wrapper, @function
+        /* A function between the program and what it calls. `before` gets the probe_call and returns the real function;
+         * what the program passed goes on as it is, arguments on the stack included; `after` gets the result. */
 #define FRAME 640 /* probe_call */
-#define STACK_WORDS 10
-probe_wrapper:                          /* r11: number of the row */
-        .cfi_startproc
+#define ARGS   -FRAME
+#define NUMBER -(FRAME - 56)
+#define BACK   -(FRAME - 64)
+#define RESULT -(FRAME - 72)
+        .macro save_arguments
         push    %rbp
         .cfi_def_cfa_offset 16
         .cfi_offset %rbp, -16
         mov     %rsp, %rbp
         .cfi_def_cfa_register %rbp
-        sub     $(FRAME + 8 * STACK_WORDS), %rsp
-        mov     %rdi, -(FRAME - 0)(%rbp)
-        mov     %rsi, -(FRAME - 8)(%rbp)
-        mov     %rdx, -(FRAME - 16)(%rbp)
-        mov     %rcx, -(FRAME - 24)(%rbp)
-        mov     %r8, -(FRAME - 32)(%rbp)
-        mov     %r9, -(FRAME - 40)(%rbp)
-        mov     %rax, -(FRAME - 48)(%rbp)
-        mov     %r11, -(FRAME - 56)(%rbp)
+        sub     $FRAME, %rsp
+        mov     %rdi, ARGS(%rbp)
+        mov     %rsi, ARGS+8(%rbp)
+        mov     %rdx, ARGS+16(%rbp)
+        mov     %rcx, ARGS+24(%rbp)
+        mov     %r8, ARGS+32(%rbp)
+        mov     %r9, ARGS+40(%rbp)
+        mov     %rax, ARGS+48(%rbp)
+        mov     %r11, NUMBER(%rbp)
         mov     8(%rbp), %rax
-        mov     %rax, -(FRAME - 64)(%rbp)
-        lea     -(FRAME - 0)(%rbp), %rdi
-        call    probe_before
+        mov     %rax, BACK(%rbp)
+        lea     ARGS(%rbp), %rdi
+        .endm
+        .macro load_arguments
+        mov     ARGS(%rbp), %rdi
+        mov     ARGS+8(%rbp), %rsi
+        mov     ARGS+16(%rbp), %rdx
+        mov     ARGS+24(%rbp), %rcx
+        mov     ARGS+32(%rbp), %r8
+        mov     ARGS+40(%rbp), %r9
+        mov     ARGS+48(%rbp), %rax
+        .endm
+
+        .macro wrapper name, before, after
+        .globl \name
+        .hidden \name
+        .type \name, @function
+\name:
+        .cfi_startproc
+        save_arguments
+        call    \before
         mov     %rax, %r11
-        mov     16(%rbp), %rax
-        mov     %rax, (%rsp)
-        mov     24(%rbp), %rax
-        mov     %rax, 8(%rsp)
-        mov     32(%rbp), %rax
-        mov     %rax, 16(%rsp)
-        mov     40(%rbp), %rax
-        mov     %rax, 24(%rsp)
-        mov     48(%rbp), %rax
-        mov     %rax, 32(%rsp)
-        mov     56(%rbp), %rax
-        mov     %rax, 40(%rsp)
-        mov     64(%rbp), %rax
-        mov     %rax, 48(%rsp)
-        mov     72(%rbp), %rax
-        mov     %rax, 56(%rsp)
-        mov     -(FRAME - 0)(%rbp), %rdi
-        mov     -(FRAME - 8)(%rbp), %rsi
-        mov     -(FRAME - 16)(%rbp), %rdx
-        mov     -(FRAME - 24)(%rbp), %rcx
-        mov     -(FRAME - 32)(%rbp), %r8
-        mov     -(FRAME - 40)(%rbp), %r9
-        mov     -(FRAME - 48)(%rbp), %rax
+        movzwl  NUMBER+2(%rbp), %ecx     /* words on the stack, an even number */
+        test    %ecx, %ecx
+        je      1f
+        mov     %ecx, %edx
+        shl     $3, %rdx
+        sub     %rdx, %rsp
+        lea     16(%rbp), %rsi
+        mov     %rsp, %rdi
+        rep movsq
+1:      load_arguments
         call    *%r11
-        mov     %rax, -(FRAME - 72)(%rbp)
-        mov     %rdx, -(FRAME - 80)(%rbp)
-        lea     -(FRAME - 0)(%rbp), %rdi
-        call    probe_after
-        mov     -(FRAME - 72)(%rbp), %rax
-        mov     -(FRAME - 80)(%rbp), %rdx
+        mov     %rax, RESULT(%rbp)
+        mov     %rdx, RESULT+8(%rbp)
+        lea     ARGS(%rbp), %rdi
+        call    \after
+        mov     RESULT(%rbp), %rax
+        mov     RESULT+8(%rbp), %rdx
         leave
         .cfi_def_cfa %rsp, 8
         ret
         .cfi_endproc
-        .size probe_wrapper, . - probe_wrapper
+        .size \name, . - \name
+        .endm
+
+        wrapper probe_wrapper, probe_before, probe_after
+        wrapper probe_callback, probe_entered, probe_returned
+
+        .globl probe_wrapper_tail
+        .hidden probe_wrapper_tail
+        .type probe_wrapper_tail, @function
+probe_wrapper_tail:
+        .cfi_startproc
+        save_arguments
+        call    probe_before
+        mov     %rax, %r11
+        load_arguments
+        leave
+        .cfi_def_cfa %rsp, 8
+        jmp     *%r11
+        .cfi_endproc
+        .size probe_wrapper_tail, . - probe_wrapper_tail
+
+        /* What stands for functions that libraries call back; callback.c gives them out. */
+        .globl probe_stubs
+        .hidden probe_stubs
+        .balign 16
+probe_stubs:
+        .cfi_startproc
+        .set    number, 0
+        .rept   1024
+        .balign 16
+        mov     $number, %r11d
+        jmp     probe_callback
+        .set    number, number + 1
+        .endr
+        .balign 16
+        .cfi_endproc
 
         .section .note.GNU-stack, "", @progbits

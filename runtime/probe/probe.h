@@ -9,10 +9,11 @@
  *   check.c     what trampolines call when the inlined path cannot settle it
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
+ *   callback.c  functions of the program that libraries call back
  *   symbol.c    the real functions behind the wrappers
  *   thread.c    threads: birth, death, names
  *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
- *   system.c    system calls and memory without libc
+ *   system.c    system calls and memory without libc; names.h  its functions are not the program's
  *
  * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core
  * included, is compiled for general registers only, so the program's vector state is never touched and needs no saving.
@@ -168,7 +169,7 @@ typedef struct { /* of one thread; entry.S knows the first members */
     uint64_t frame_seen, pc_seen;   /* its rbp, and where it is */
     bool stack_is_fixed;
     void *stack_map;
-    probe_call *once; /* innermost pthread_once that is running */
+    sync_thread sync;
     uint32_t endings; /* rounds of thread-specific destructors so far */
 } probe_thread;
 
@@ -236,7 +237,31 @@ const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that 
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */
 
+/* A call between the program and a library: entry.S makes it, and knows the members up to `result`. */
+struct probe_call {
+    uint64_t args[6];
+    uint64_t rax;     /* number of vector registers of a call with variable arguments */
+    uint16_t number;  /* of the row, or of the stub */
+    uint16_t words;   /* arguments on the stack */
+    uint32_t unused;
+    uint64_t back;    /* return address */
+    uint64_t result, result_high;
+    sync_call call;
+    struct probe_birth *birth;
+    uint64_t cleanup[8]; /* a struct _pthread_cleanup_buffer */
+    bool is_seen;        /* the core knows of it */
+};
+enum { PROBE_FRAME = 640 };
+
+void wrap_start(void);
+void wrap_note_caller(const probe_call *call); /* for stacks */
+/* Before a function of the table that is written in C here. */
+void wrap_call_before(const char *name, uint64_t object, uint64_t back);
 void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are no more */
+/* What the library gets instead of this function: calls of it are told. 0: no more of them. */
+uint64_t callback_for(uint64_t function);
+void callback_watch(void *context, uint64_t stub, sync_watch kind);
+
 void *symbol_next(const char *name); /* the function that the program would have without us; NULL: none */
 
 typedef struct probe_birth { /* of a thread, between its creator and itself; then its name */
@@ -255,7 +280,6 @@ probe_birth *thread_new_birth(void);   /* NULL: no memory */
 void *thread_begin(void *birth);       /* what the child runs */
 void thread_created(probe_birth *birth, uint64_t handle);
 void thread_not_created(probe_birth *birth);
-void thread_detached(uint64_t handle);
 void thread_forked(void);
 
 void signal_start(void);

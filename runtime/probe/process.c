@@ -242,7 +242,9 @@ static void read_options(report_options *options)
         count--;
     }
     switch (options_parse(options, 0, count, words, problem, sizeof problem)) {
-    case OPTIONS_OK: break;
+    case OPTIONS_OK:
+        if (options->all) process_refuse("modules without a plan cannot be checked: use --engine dynamorio");
+        break;
     case OPTIONS_HELP: process_refuse("options are given in RACE_OPTIONS; see race run --help");
     case OPTIONS_BAD: process_refuse(problem);
     }
@@ -364,13 +366,6 @@ EXPORT void quick_exit(int code)
     __builtin_unreachable();
 }
 
-EXPORT int pthread_detach(pthread_t thread)
-{
-    int result = ((int (*)(pthread_t))symbol_next("pthread_detach"))(thread);
-    if (!result && probe.ready) thread_detached(thread);
-    return result;
-}
-
 __attribute__((constructor)) static void start(int argc, char **argv, char **environment)
 {
     (void)argc;
@@ -386,6 +381,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     process.pid = host_pid(NULL);
     signal_start();
     thread_start();
+    wrap_start();
     module_start();
     pthread_atfork(NULL, NULL, event_fork);
     on_exit(event_process_exit, NULL);

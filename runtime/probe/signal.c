@@ -249,6 +249,11 @@ typedef struct { /* what a handler of the program may overwrite by running tramp
     probe_registers *inside;
 } between;
 
+static void tell_signal(void *number)
+{
+    sync_signalled(&probe.engine, &probe_self.sync, *(const int *)number);
+}
+
 static void run_handler(int number, siginfo_t *info, ucontext_t *context)
 {
     probe_thread *self = &probe_self;
@@ -265,6 +270,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
         changed = show_program(regs);
     self->inside = NULL;
     memcpy(shown, regs, sizeof shown);
+    if (self->thread != &probe.nobody && !self->busy) probe_in_core(tell_signal, &number);
     if (action->sa_flags & SA_SIGINFO)
         action->sa_sigaction(number, info, context);
     else
@@ -401,7 +407,10 @@ EXPORT int sigaction(int number, const struct sigaction *restrict action, struct
     if (number < 1 || number >= SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
     uint64_t all = ~(uint64_t)0, mask;
     struct sigaction copy, was;
-    if (action) copy = *action;
+    if (action) {
+        copy = *action;
+        wrap_call_before("sigaction", (uint64_t)number, (uint64_t)__builtin_return_address(0));
+    }
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, KERNEL_SET, 0, 0);
     sys_lock(&signals.lock);
     int result = exchange(number, action ? &copy : NULL, &was);
@@ -420,6 +429,12 @@ EXPORT __sighandler_t signal(int number, __sighandler_t handler)
         return SIG_ERR;
     }
     return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler);
+EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
+{
+    return signal(number, handler);
 }
 
 typedef int mask_function(int, const sigset_t *, sigset_t *);

@@ -121,30 +121,22 @@ static void joined(void *context, ft_thread *thread)
     sys_unlock(&threads.lock);
 }
 
-void thread_detached(uint64_t handle)
-{
-    sys_lock(&threads.lock);
-    probe_birth *b = threads.listed;
-    while (b && b->handle != handle)
-        b = b->next;
-    ft_thread *ended = NULL;
-    if (b) {
-        b->is_detached = true;
-        if (b->has_ended) {
-            ended = b->thread;
-            b->is_gone = true;
-            unlist(b);
-        }
-    }
-    sys_unlock(&threads.lock);
-    if (ended) ft_never_joined(probe.core, ended);
-}
-
-static bool read_word(void *context, uint64_t addr, uint64_t *word)
+static void detached(void *context, ft_thread *thread)
 {
     (void)context;
-    memcpy(word, (const void *)addr, sizeof *word); /* an argument that the function itself has just used */
-    return true;
+    sys_lock(&threads.lock);
+    probe_birth *b = threads.listed;
+    while (b && b->thread != thread)
+        b = b->next;
+    bool ended = false;
+    if (b) {
+        b->is_detached = true;
+        ended = b->has_ended;
+        b->is_gone |= ended;
+        if (ended) unlist(b);
+    }
+    sys_unlock(&threads.lock);
+    if (ended) ft_never_joined(probe.core, thread);
 }
 
 /* --- birth and death ---------------------------------------------------------------------------------------------- */
@@ -157,6 +149,7 @@ void thread_bind(ft_thread *thread)
         self->stack_map = stack;
         self->stack = stack + STACK_SIZE;
     }
+    self->sync.ft = thread;
     self->thread = thread ? thread : &probe.nobody;
 }
 
@@ -186,6 +179,7 @@ static void clear_stack(void *context)
 static void end_in_core(void *context)
 {
     probe_birth *b = context;
+    sync_ending(&probe.engine, &probe_self.sync);
     ft_end(b->thread);
 }
 
@@ -243,6 +237,7 @@ void thread_forked(void)
         unlist(b);
     }
     probe_self.busy = 0;
+    sync_forked(&probe.engine);
     if (probe_self.thread != &probe.nobody) ft_forked_process(probe_self.thread);
 }
 
@@ -251,7 +246,10 @@ void thread_start(void)
     threads.has_key = !pthread_key_create(&threads.key, event_thread_exit);
     probe.engine.thread_of = thread_of;
     probe.engine.joined = joined;
-    probe.engine.read_word = read_word;
+    probe.engine.detached = detached;
+    probe.engine.watch = callback_watch;
+    probe.engine.report = probe.report;
+    if (!sync_create(&probe.engine)) process_refuse("not enough memory to start");
     probe_self.stack_high = (uint64_t)probe.environment; /* above all frames */
     thread_bind(ft_first_thread(probe.core));
 }

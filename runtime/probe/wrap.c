@@ -9,54 +9,53 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MOST_ROWS = 1024, FRAME = 640 };
+enum { ROWS = 1024 };
 
 extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
 extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+_Static_assert(sizeof(struct _pthread_cleanup_buffer) <= sizeof(((probe_call *)0)->cleanup), "room");
+_Static_assert(sizeof(probe_call) <= PROBE_FRAME && offsetof(probe_call, result) == 72, "entry.S");
 
-struct probe_call { /* entry.S makes it, and knows the members up to `result` */
-    uint64_t args[6];
-    uint64_t rax; /* number of vector registers of a call with variable arguments */
-    uint64_t row;
-    uint64_t back; /* return address */
-    uint64_t result, result_high;
-    sync_call call;
-    probe_birth *birth;
-    probe_call *outer; /* SYNC_ONCE */
-    void (*routine)(void);
-    struct _pthread_cleanup_buffer cleanup;
-    bool is_seen; /* the core knows of it */
-};
-_Static_assert(sizeof(struct probe_call) <= FRAME, "entry.S");
+extern void *probe_real[ROWS] __attribute__((visibility("hidden")));
+extern const uint32_t *probe_concurrent __attribute__((visibility("hidden")));
+void *probe_real[ROWS];
+static const uint32_t always = 1;
+const uint32_t *probe_concurrent = &always; /* until there is a core: real functions are not known yet */
 
-static void *real[MOST_ROWS];
+void *probe_before(probe_call *c);
+void probe_after(probe_call *c);
 
 static uint64_t missing(void)
 {
     return 0;
 }
 
-static void *real_function(uint64_t row)
+static void *real_function(uint32_t row)
 {
-    void *at = __atomic_load_n(&real[row], __ATOMIC_RELAXED);
+    void *at = __atomic_load_n(&probe_real[row], __ATOMIC_RELAXED);
     if (at) return at;
     at = symbol_next(sync_table[row].name);
     if (!at) return missing;
-    __atomic_store_n(&real[row], at, __ATOMIC_RELAXED);
+    __atomic_store_n(&probe_real[row], at, __ATOMIC_RELAXED);
     return at;
 }
 
 void wrap_forget(uint64_t start, uint64_t end)
 {
-    for (unsigned i = 0; i < sync_table_size && i < MOST_ROWS; i++)
-        if ((uint64_t)real[i] >= start && (uint64_t)real[i] < end) __atomic_store_n(&real[i], NULL, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < sync_table_size && i < ROWS; i++)
+        if ((uint64_t)probe_real[i] >= start && (uint64_t)probe_real[i] < end)
+            __atomic_store_n(&probe_real[i], NULL, __ATOMIC_RELAXED);
 }
 
-/* Where the program is, for stacks. */
-static void note_caller(const probe_call *c)
+void wrap_start(void)
+{
+    probe_concurrent = &probe.core->concurrent;
+}
+
+void wrap_note_caller(const probe_call *c)
 {
     probe_thread *self = &probe_self;
-    const uint64_t *frame = (const uint64_t *)((const char *)c + FRAME); /* saved rbp, return address, arguments */
+    const uint64_t *frame = (const uint64_t *)((const char *)c + PROBE_FRAME); /* saved rbp, return address, arguments */
     self->stack_seen = (uint64_t)(frame + 2);
     self->frame_seen = frame[0];
     self->pc_seen = c->back - 1;
@@ -64,45 +63,47 @@ static void note_caller(const probe_call *c)
 
 /* --- special kinds ------------------------------------------------------------------------------------------------ */
 
-static void once_ran(void *call)
+/* The argument with a function that the library will call, or NULL. */
+static uint64_t *called_back(probe_call *c, const sync_row *row)
 {
-    probe_call *c = call;
-    sync_once_ran(probe_self.thread, &c->call);
+    uint8_t argument = SYNC_NO_ARG;
+    switch (row->meaning) {
+    case SYNC_ONCE: argument = row->other; break;
+    case SYNC_REGION:
+    case SYNC_REGION_START:
+    case SYNC_FORK_CALL:
+    case SYNC_TASK:
+    case SYNC_TASK_LOOP:
+    case SYNC_TASK_ALLOC:
+    case SYNC_COMBINE: argument = row->object; break;
+    default: break;
+    }
+    return argument < SYNC_ARGS ? &c->args[argument] : NULL;
 }
 
-/* Runs instead of the function that a pthread_once runs. */
-static void once_routine(void)
+/* pthread_create has attributes in front of the function, thrd_create has not. */
+static unsigned routine_argument(const sync_row *row)
 {
-    probe_call *c = probe_self.once;
-    c->routine();
-    probe_in_core(once_ran, c);
-}
-
-static void begin_once(probe_call *c)
-{
-    uint64_t *routine = &c->args[c->call.row->other];
-    c->routine = (void (*)(void))*routine;
-    c->outer = probe_self.once;
-    probe_self.once = c;
-    *routine = (uint64_t)once_routine;
+    return strcmp(row->name, "thrd_create") ? 2 : 1;
 }
 
 static void begin_create(probe_call *c)
 {
-    const sync_row *row = c->call.row;
-    if (row->other + 1u >= 6 || !(c->birth = thread_new_birth())) return;
+    const unsigned routine = routine_argument(c->call.row);
+    if (!(c->birth = thread_new_birth())) return;
     c->birth->thread = ft_fork(probe_self.thread, c->call.site);
-    c->birth->start = (void *(*)(void *))c->args[row->other];
-    c->birth->argument = (void *)c->args[row->other + 1];
-    c->args[row->other] = (uint64_t)thread_begin;
-    c->args[row->other + 1] = (uint64_t)c->birth;
+    if (c->birth->thread) sync_created(&probe.engine, probe_self.thread, c->birth->thread);
+    c->birth->start = (void *(*)(void *))c->args[routine];
+    c->birth->argument = (void *)c->args[routine + 1];
+    c->args[routine] = (uint64_t)thread_begin;
+    c->args[routine + 1] = (uint64_t)c->birth;
 }
 
 static void end_create(probe_call *c)
 {
     if (!c->birth) return;
-    if ((int)c->result == 0) { /* the program may not have a place for the handle; the function needs one */
-        thread_created(c->birth, *(const uint64_t *)c->args[c->call.row->object]);
+    if ((int)c->result == 0) {
+        thread_created(c->birth, *(const uint64_t *)c->call.args[0]);
         return;
     }
     if (c->birth->thread) ft_fork_undo(probe_self.thread, c->birth->thread);
@@ -111,56 +112,91 @@ static void end_create(probe_call *c)
 
 /* --- the two halves ----------------------------------------------------------------------------------------------- */
 
+/* False: it does not concern the program. */
+static bool fill_call(probe_call *c, const sync_row *row)
+{
+    const report_module *caller = report_module_at(probe.report, c->back - 1);
+    const bool creates = row->meaning == SYNC_CREATE; /* a thread is a thread, whoever wants it */
+    if (!sync_concerns(row, caller) && !creates) return false;
+    memset(&c->call, 0, sizeof c->call);
+    c->call.row = row;
+    c->call.is_checked = caller && caller->plan;
+    if (!c->call.is_checked && sync_is_only_ranges(row)) return false;
+    uint64_t *function = called_back(c, row);
+    if (function) *function = callback_for(*function);
+    memcpy(c->call.args, c->args, sizeof c->args);
+    c->call.stack = (uint64_t)((const char *)c + PROBE_FRAME + 16);
+    c->call.site = report_call_site(probe.report, c->back);
+    return true;
+}
+
 static void before(void *call)
 {
     probe_call *c = call;
-    note_caller(c);
-    if (sync_wants_site(c->call.row)) c->call.site = report_call_site(probe.report, c->back);
-    if (c->call.row->meaning == SYNC_CREATE) begin_create(c);
-    sync_before(&probe.engine, probe_self.thread, &c->call);
+    const sync_row *row = &sync_table[c->number];
+    c->is_seen = fill_call(c, row);
+    if (!c->is_seen) return;
+    wrap_note_caller(c);
+    c->birth = NULL;
+    if (row->meaning == SYNC_CREATE) begin_create(c);
+    sync_before(&probe.engine, &probe_self.sync, &c->call);
     probe_self.stack_seen = 0;
 }
 
 static void after(void *call)
 {
     probe_call *c = call;
-    note_caller(c);
+    wrap_note_caller(c);
     if (c->call.row->meaning == SYNC_CREATE) end_create(c);
-    sync_after(&probe.engine, probe_self.thread, &c->call, c->result);
+    sync_after(&probe.engine, &probe_self.sync, &c->call, c->result);
     probe_self.stack_seen = 0;
+}
+
+static void settle(void *thread)
+{
+    sync_settle(thread);
 }
 
 static void cancelled(void *call)
 {
-    probe_call *c = call;
-    c->result = 0;
-    probe_in_core(after, c);
+    (void)call;
+    if (probe_self.thread != &probe.nobody) probe_in_core(settle, &probe_self.sync);
 }
 
-void *probe_before(probe_call *c);
-void probe_after(probe_call *c);
+static struct _pthread_cleanup_buffer *cleanup_of(probe_call *c)
+{
+    return (struct _pthread_cleanup_buffer *)(void *)c->cleanup;
+}
 
 void *probe_before(probe_call *c)
 {
-    void *function = real_function(c->row);
-    probe_thread *self = &probe_self;
-    c->is_seen = probe.ready && self->thread != &probe.nobody && !self->busy;
-    if (!c->is_seen) return function;
-    const sync_row *row = &sync_table[c->row];
-    memset(&c->call, 0, sizeof c->call);
-    c->call.row = row;
-    memcpy(c->call.args, c->args, sizeof c->args);
-    c->birth = NULL;
+    void *function = real_function(c->number);
+    const probe_thread *self = &probe_self;
+    c->is_seen = false;
+    if (!probe.ready || self->thread == &probe.nobody || self->busy) return function;
     probe_in_core(before, c);
-    if (row->meaning == SYNC_ONCE) begin_once(c);
-    if (row->meaning == SYNC_WAIT) _pthread_cleanup_push(&c->cleanup, cancelled, c);
+    if (c->is_seen && c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_push(cleanup_of(c), cancelled, c);
     return function;
 }
 
 void probe_after(probe_call *c)
 {
     if (!c->is_seen) return;
-    if (c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_pop(&c->cleanup, 0);
-    if (c->call.row->meaning == SYNC_ONCE) probe_self.once = c->outer;
+    if (c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_pop(cleanup_of(c), 0);
     probe_in_core(after, c);
+}
+
+static void call_before(void *call)
+{
+    sync_call *c = call;
+    sync_before(&probe.engine, &probe_self.sync, c);
+}
+
+void wrap_call_before(const char *name, uint64_t object, uint64_t back)
+{
+    if (!probe.ready || probe_self.thread == &probe.nobody || probe_self.busy) return;
+    sync_call call = {.row = sync_find(name)};
+    if (!call.row || !sync_concerns(call.row, report_module_at(probe.report, back - 1))) return;
+    if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;
+    probe_in_core(call_before, &call);
 }
