@@ -96,8 +96,9 @@ typedef struct {
     uint64_t held, wanted;    /*  0  addresses of the locks: `wanted` was locked while `held` was */
     uint32_t thread;          /* 16  number */
     uint32_t first_frame, frame_count; /* 20  where `wanted` was locked */
-    uint32_t held_name, wanted_name;   /* 28  strings: names of globals; empty: unknown */
-    uint32_t reserved;        /* 36  0 */
+    uint32_t held_first_frame, held_frame_count; /* 28  where `held` was */
+    uint32_t held_name, wanted_name;   /* 36  strings: names of globals; empty: unknown */
+    uint32_t reserved;        /* 44  0 */
 } event_edge;
 
 typedef struct {
@@ -128,8 +129,8 @@ typedef struct {
 } event_exit;
 
 _Static_assert(sizeof(event_record) == 32 && sizeof(event_process) == 56 && sizeof(event_frame) == 48, "format");
-_Static_assert(sizeof(event_race) == 136 && sizeof(event_edge) == 40 && sizeof(event_notice) == 40, "format");
-_Static_assert(sizeof(event_deadlock) == 40 + 40 * EVENT_MAX_CYCLE && sizeof(event_exit) == 128, "format");
+_Static_assert(sizeof(event_race) == 136 && sizeof(event_edge) == 48 && sizeof(event_notice) == 40, "format");
+_Static_assert(sizeof(event_deadlock) == 40 + 48 * EVENT_MAX_CYCLE && sizeof(event_exit) == 128, "format");
 
 /* --- reading (runtime/plan/event.c) ----------------------------------------------------------------------------------
  * Plain C without allocation, system calls or locks. */

@@ -246,6 +246,13 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
+    if (size <= 8 && !thread->inside && sync_is_atomic(core, addr)) {
+        if (op == OP_WRITE)
+            ft_release(thread, addr);
+        else
+            ft_acquire(thread, addr);
+        return;
+    }
     check_slow(state_of(thread), e, op, site);
 }
 

@@ -185,6 +185,12 @@ void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there 
 void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered before later acquires */
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
 
+/* An atomic instruction on `object`: before it, if it writes; after it, if it reads. A plain access of up to 8 bytes at
+ * the same address, made after that, is taken as atomic too (a release when it writes, an acquire when it reads): on
+ * x86 an atomic store or load is a plain move, which nobody can tell. */
+void ft_atomic_before(ft_thread *thread, uint64_t object);
+void ft_atomic_after(ft_thread *thread, uint64_t object);
+
 /* A reader-writer lock. `unlock` finds out which of the two it was. */
 void ft_lock_read(ft_thread *thread, uint64_t object);
 void ft_lock_write(ft_thread *thread, uint64_t object);

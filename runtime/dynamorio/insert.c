@@ -92,13 +92,13 @@ static void on_atomic_before(const report_module *module, const plan_action *a)
     client_thread *t = client_thread_of(drcontext);
     dr_mcontext_t mc = program_registers(drcontext);
     t->atomic = expr_address(a, module, &mc);
-    if (t->ft && a->flags & PLAN_RELEASE) ft_release(t->ft, t->atomic);
+    if (t->ft && a->flags & PLAN_RELEASE) ft_atomic_before(t->ft, t->atomic);
 }
 
 static void on_atomic_after(void)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
-    if (t->ft) ft_acquire(t->ft, t->atomic);
+    if (t->ft) ft_atomic_after(t->ft, t->atomic);
 }
 
 /* --- inserted code ------------------------------------------------------------------------------------------------ */

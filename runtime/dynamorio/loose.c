@@ -11,13 +11,13 @@ static void on_atomic_before(uint64_t addr)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
     t->atomic = addr;
-    if (t->ft) ft_release(t->ft, addr);
+    if (t->ft) ft_atomic_before(t->ft, addr);
 }
 
 static void on_atomic_after(void)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
-    if (t->ft) ft_acquire(t->ft, t->atomic);
+    if (t->ft) ft_atomic_after(t->ft, t->atomic);
 }
 
 static bool is_atomic(instr_t *instr)

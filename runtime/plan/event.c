@@ -71,7 +71,8 @@ static bool check_deadlock(const event_record *r)
     if (e->count < 2 || e->count > EVENT_MAX_CYCLE || !is_string(r, e->suppressed)) return false;
     for (uint32_t i = 0; i < e->count; i++) {
         const event_edge *edge = &e->edges[i];
-        if (edge->reserved || !are_frames(r, edge->first_frame, edge->frame_count) || !is_string(r, edge->held_name) ||
+        if (edge->reserved || !are_frames(r, edge->first_frame, edge->frame_count) ||
+            !are_frames(r, edge->held_first_frame, edge->held_frame_count) || !is_string(r, edge->held_name) ||
             !is_string(r, edge->wanted_name))
             return false;
     }

@@ -59,6 +59,8 @@ static void write_text(report *r, const report_edge *edges, uint32_t count)
         else
             text_add(&t, "main thread:\n");
         frames_text(r, &t, &(report_stack){.site = edges[i].site});
+        text_add(&t, "  Mutex M%u previously acquired by the same thread here:\n", i);
+        frames_text(r, &t, &(report_stack){.site = edges[i].held_site});
     }
     text_add(&t, "SUMMARY: race: lock-order-inversion (potential deadlock) ");
     frames_walk(r, &(report_stack){.site = edges[0].site}, add_summary_frame, &t);
@@ -76,6 +78,8 @@ static void write_event(report *r, const report_edge *edges, uint32_t count, con
         *edge = (event_edge){.held = edges[i].held, .wanted = edges[i].wanted, .thread = edges[i].thread};
         edge->first_frame = e->record.frames;
         edge->frame_count = frames_event(r, &(report_stack){.site = edges[i].site});
+        edge->held_first_frame = e->record.frames;
+        edge->held_frame_count = frames_event(r, &(report_stack){.site = edges[i].held_site});
     }
     frames_event_strings(r);
     for (uint32_t i = 0; i < count; i++) {

@@ -210,7 +210,7 @@ void report_race(report *r, const ft_race *race);
 typedef struct {
     uint64_t held, wanted; /* addresses of locks: `wanted` was locked while `held` was */
     uint32_t thread;
-    ft_site site; /* where `wanted` was locked */
+    ft_site site, held_site; /* where `wanted` was locked, and `held` before it */
 } report_edge;
 /* A cycle: each edge wants what the next one holds. */
 void report_deadlock(report *r, const report_edge *edges, uint32_t count);

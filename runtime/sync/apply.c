@@ -29,14 +29,10 @@ bool sync_read(const sync_engine *engine, uint64_t from, void *to, size_t size)
     return from && host->read(host->context, from, to, size);
 }
 
-/* An object without an argument is one per group: unnamed critical sections, for example. */
 uint64_t call_object(const sync_call *call)
 {
     if (call->row->object != SYNC_NO_ARG) return call_argument(call, call->row->object);
-    uint64_t hash = 0;
-    for (const char *c = call->row->group; *c; c++)
-        hash = hash * 31 + (unsigned char)*c;
-    return object_make(KIND_GROUP, hash * 64);
+    return object_make(KIND_NUMBER, (uint64_t)call->row->third * 64);
 }
 
 bool call_succeeded(const sync_row *row, uint64_t result)
@@ -76,7 +72,6 @@ void sync_settle(sync_thread *t)
 {
     if (!t->waiting) return;
     ft_acquire(t->ft, t->mutex);
-    ft_acquire(t->ft, t->condition);
 }
 
 /* The attribute of a thread that is created detached, as glibc keeps it. */
@@ -193,7 +188,6 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
     case SYNC_WAIT:
         ft_release(t->ft, other);
         t->waiting = true;
-        t->condition = object;
         t->mutex = other;
         break;
     case SYNC_BARRIER: call->round = ft_barrier_enter(t->ft, object); break;

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     uint32_t to, next; /* next: of the same node, plus 1 */
     uint32_t thread, time;
-    ft_site site;
+    ft_site site, held_site;
     uint8_t gate_count;
     bool held_shared, wanted_shared;
     uint32_t gates[ORDER_GATES];
@@ -224,7 +224,8 @@ static uint32_t add_edge(order_graph *g, const order_edge *edge, report_edge cyc
         cycle[i] = (report_edge){.held = g->nodes[s.path[i]->from].addr,
                                  .wanted = g->nodes[s.path[i]->to].addr,
                                  .thread = s.path[i]->thread,
-                                 .site = s.path[i]->site};
+                                 .site = s.path[i]->site,
+                                 .held_site = s.path[i]->held_site};
     return s.length;
 }
 
@@ -255,6 +256,7 @@ static void take_edges(sync_engine *engine, sync_thread *t, uint64_t lock, bool 
                             .thread = t->ft->number,
                             .time = time_of(g, t->ft->number),
                             .site = site,
+                            .held_site = t->held[i].site,
                             .held_shared = t->held[i].is_shared,
                             .wanted_shared = is_shared};
             for (uint32_t k = 0; k < t->held_count && e.gate_count < ORDER_GATES; k++) {
@@ -278,6 +280,7 @@ void order_locked(sync_engine *engine, sync_thread *t, uint64_t lock, bool is_sh
     if (engine->order && !tried && t->held_count && t->ft->core->concurrent) take_edges(engine, t, lock, is_shared, site);
     if (t->held_count == SYNC_HELD) return;
     t->held[t->held_count].lock = lock;
+    t->held[t->held_count].site = site;
     t->held[t->held_count].depth = 1;
     t->held[t->held_count++].is_shared = is_shared;
 }

@@ -38,7 +38,7 @@ typedef enum {
     SYNC_LOCK_WRITE,
     SYNC_TRY_WRITE,
     SYNC_UNLOCK_RW,
-    SYNC_WAIT,         /* a condition `object` with mutex `other`, which is released while it waits */
+    SYNC_WAIT,         /* for a condition `object`; the mutex `other` is released meanwhile */
     SYNC_BARRIER_INIT, /* for `other` threads */
     SYNC_BARRIER,
     SYNC_ONCE,   /* runs the function `other` if nobody has; all callers come after it */
@@ -129,10 +129,11 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const char *group;            /* of samples: each has racy and race-free ones */
+    const char *category;         /* of samples: each has racy and race-free ones */
     uint8_t meaning;              /* sync_meaning */
     uint8_t success;              /* sync_success: otherwise there is no second half */
-    uint8_t object, other, third; /* numbers of arguments, or SYNC_NO_ARG; an object without argument is the row's group */
+    uint8_t object, other, third; /* numbers of arguments, or SYNC_NO_ARG; for an object that is no argument (unnamed critical
+                                     sections, ...) `third` is its number */
     sync_range ranges[2];
 } sync_row;
 
@@ -196,8 +197,8 @@ enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16 };
 
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
-    bool waiting;          /* a SYNC_WAIT is running: */
-    uint64_t condition, mutex;
+    bool waiting;          /* a SYNC_WAIT is running, with: */
+    uint64_t mutex;
     struct {
         uint64_t id;
         uint32_t round; /* of its barriers */
@@ -205,6 +206,7 @@ typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     uint32_t team_depth;
     struct {
         uint64_t lock;
+        ft_site site;   /* where it was locked */
         uint32_t depth; /* it is recursive */
         bool is_shared;
     } held[SYNC_HELD];
@@ -255,7 +257,7 @@ void sync_returned(sync_engine *engine, sync_thread *t, uint64_t function, sync_
 
 /* Objects without an address of their own. */
 typedef enum {
-    KIND_GROUP = 1,
+    KIND_NUMBER = 1,
     KIND_CHANNEL,
     KIND_SIGNAL,
     KIND_REGION,

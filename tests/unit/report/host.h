@@ -33,7 +33,7 @@ static inline void *report_test_reserve(void *context, size_t size)
 static inline bool report_test_read(void *context, uint64_t from, void *to, size_t size)
 {
     (void)context;
-    if (from < 4096) return false;
+    if (from < 1 << 24) return false; /* made-up addresses of tests */
     memcpy(to, (const void *)from, size);
     return true;
 }

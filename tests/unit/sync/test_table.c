@@ -113,7 +113,7 @@ static void test_the_table_is_sorted_and_every_row_is_found(void)
         TEST_ASSERT_TRUE_MESSAGE(in_order, sync_table[i].name);
         TEST_ASSERT_EQUAL_PTR(&sync_table[i], sync_find(sync_table[i].name));
         TEST_ASSERT_TRUE(sync_table[i].object < SYNC_ARGS || sync_table[i].object == SYNC_NO_ARG);
-        TEST_ASSERT_TRUE(sync_table[i].group[0] != 0);
+        TEST_ASSERT_TRUE(sync_table[i].category[0] != 0);
     }
     TEST_ASSERT_NULL(sync_find(""));
     TEST_ASSERT_NULL(sync_find("pthread_mutex_loc"));
@@ -133,9 +133,6 @@ static void test_release_and_acquire_order(void)
         {"sem_post", "sem_trywait"},
         {"sem_post", "sem_timedwait"},
         {"sem_post", "sem_clockwait"},
-        {"pthread_cond_signal", "pthread_cond_wait"},
-        {"pthread_cond_broadcast", "pthread_cond_timedwait"},
-        {"pthread_cond_broadcast", "pthread_cond_clockwait"},
     };
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         uint64_t object = OBJECT + i * 64, x = X + i * 8;
@@ -262,7 +259,8 @@ static void test_memory_is_the_programs_between_allocation_and_free(void)
     TEST_ASSERT_EQUAL_UINT64(100, ft_block_size(core, BLOCK + 0x1000));
     call(b, "realloc", BLOCK + 0x1000, 0, 0, 0); /* frees */
     TEST_ASSERT_EQUAL_UINT64(0, ft_block_size(core, BLOCK + 0x1000));
-    call(a, "posix_memalign", 0x1234, 64, 40, 0);
+    uint64_t where = BLOCK;
+    call(a, "posix_memalign", (uint64_t)&where, 64, 40, 0);
     TEST_ASSERT_EQUAL_UINT64(40, ft_block_size(core, BLOCK));
     call(a, "aligned_alloc", 64, 64, 0, BLOCK + 0x2000);
     TEST_ASSERT_EQUAL_UINT64(64, ft_block_size(core, BLOCK + 0x2000));
