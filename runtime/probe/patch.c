@@ -413,7 +413,8 @@ const char *patch_module(probe_module *m)
     for (uint32_t i = 0; i < m->page_count; i++)
         executable &= sys_protect((void *)m->pages[i], PROBE_PAGE, PROT_READ | PROT_EXEC);
     if (!executable || !protect_texts(m, PROT_READ | PROT_EXEC)) return "its code cannot be made executable again";
-    count_ways(m);
+    if (!m->counted) count_ways(m); /* not again when it comes back */
+    m->counted = true;
     return NULL;
 }
 

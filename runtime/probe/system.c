@@ -25,7 +25,7 @@ void *memset(void *at, int byte, size_t size)
     return result;
 }
 
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) void *memmove(void *to, const void *from, size_t size)
+void *memmove(void *to, const void *from, size_t size)
 {
     char *t = to;
     const char *f = from;
@@ -38,12 +38,16 @@ __attribute__((optimize("no-tree-loop-distribute-patterns"))) void *memmove(void
 int memcmp(const void *left, const void *right, size_t size)
 {
     const unsigned char *l = left, *r = right;
-    for (size_t i = 0; i < size; i++)
+    typedef uint64_t __attribute__((may_alias, aligned(1))) word;
+    size_t i = 0;
+    while (i + sizeof(word) <= size && *(const word *)(l + i) == *(const word *)(r + i))
+        i += sizeof(word);
+    for (; i < size; i++)
         if (l[i] != r[i]) return l[i] < r[i] ? -1 : 1;
     return 0;
 }
 
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) size_t strlen(const char *text)
+size_t strlen(const char *text)
 {
     size_t len = 0;
     while (text[len])
