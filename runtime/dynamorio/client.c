@@ -102,6 +102,11 @@ static int host_pid(void *context)
     return dr_get_process_id();
 }
 
+static void host_sleep(void *context, unsigned milliseconds)
+{
+    dr_sleep((int)milliseconds);
+}
+
 static void host_halt(void *context, int code)
 {
     report_summary(client.report);
@@ -182,6 +187,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
         .close = host_close,
         .now = host_now,
         .pid = host_pid,
+        .sleep = host_sleep,
         .symbol = module_symbol,
         .halt = host_halt,
     };

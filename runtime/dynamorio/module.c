@@ -41,7 +41,7 @@ static void event_module_load(void *drcontext, const module_data_t *info, bool l
         if (!m->has_interpreter) /* none of its synchronisation has a name that can be found */
             report_say(client.report, "%s: statically linked: only its atomic instructions are seen as synchronisation",
                        path);
-        else if (!m->plan && !client.report->options.all)
+        else if (!m->plan && !client.report->options.all && !client.report->options.ask_dir)
             report_say(client.report, "%s: no plan in %s: it runs unchecked", path, client.report->options.plan_dir);
     }
     wrap_module(info, m);

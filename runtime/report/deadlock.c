@@ -103,5 +103,5 @@ void report_deadlock(report *r, const report_edge *edges, uint32_t count)
     }
     write_event(r, edges, count, suppression);
     report_unlock(&r->lock);
-    if (!suppression && r->options.halt_on_error) r->host.halt(r->host.context, report_exit_code(r, 0));
+    if (!suppression && r->options.halt_on_error) r->host.halt(r->host.context, report_halt_code(r));
 }

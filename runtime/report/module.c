@@ -35,7 +35,8 @@ static bool is_modelled(const char *name)
 
 static bool is_system(const char *path)
 {
-    static const char *const folders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"};
+    static const char *const folders[] = {"/lib/",     "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/",
+                                          "/usr/bin/", "/bin/",   "/usr/sbin/", "/sbin/"};
     for (unsigned i = 0; i < sizeof folders / sizeof *folders; i++)
         if (starts_with(path, folders[i])) return true;
     return false;
@@ -74,6 +75,35 @@ static void take_plan(report *r, report_module *m)
     report_unlock(&r->module_lock);
 }
 
+/* Asks `race run`, which watches the directory, for the plan of a file: writes the path into a file of its own and waits
+ * until that is gone. When nobody answers, it goes on without. */
+static void ask_for_plan(report *r, const char *path)
+{
+    enum { STEP = 5, STEPS = 120000 / STEP }; /* milliseconds */
+    char name[600];
+    report_text t;
+    text_start(&t, name, sizeof name);
+    text_add(&t, "%s/%d.%lx", r->options.ask_dir, r->host.pid(r->host.context), (uint64_t)(uintptr_t)&name ^
+                                                                                     (uint64_t)r->next_site << 32);
+    int file = r->host.open(r->host.context, name);
+    if (file < 0) return;
+    r->host.write(r->host.context, file, path, strlen(path));
+    r->host.close(r->host.context, file);
+    for (unsigned i = 0; i < STEPS; i++) {
+        size_t size;
+        const void *map = r->host.map(r->host.context, name, &size);
+        if (!map) return;
+        r->host.unmap(r->host.context, map, size);
+        r->host.sleep(r->host.context, STEP);
+    }
+}
+
+/* Programs and libraries of the system are checked only when the user has named them. */
+static bool is_worth_asking(const report *r, const report_module *m, const char *path)
+{
+    return r->options.ask_dir && r->host.sleep && !m->is_modelled && !m->is_system && path[0] == '/';
+}
+
 report_module *report_module_add(report *r, const char *path, uint64_t start, uint64_t end)
 {
     report_module *m = report_memory(r, sizeof *m);
@@ -88,6 +118,10 @@ report_module *report_module_add(report *r, const char *path, uint64_t start, ui
     m->is_system = is_system(path);
     if (find_identity(&r->host, m, path)) {
         int found = find_plan(&r->host, r->options.plan_dir, m);
+        if (!found && is_worth_asking(r, m, path)) {
+            ask_for_plan(r, path);
+            found = find_plan(&r->host, r->options.plan_dir, m);
+        }
         if (found < 0) report_say(r, "%s: %s", m->plan_path, m->refused);
         if (found > 0) take_plan(r, m);
     }

@@ -15,6 +15,7 @@ typedef struct {
 #define AT(member) offsetof(report_options, member)
 static const option table[] = {
     {"-all", KIND_FLAG, AT(all), 0},
+    {"-ask", KIND_TEXT, AT(ask_dir), 0},
     {"-audit", KIND_FLAG, AT(audit), 0},
     {"-exit_code", KIND_NUMBER, AT(exit_code), 255},
     {"-halt_on_error", KIND_FLAG, AT(halt_on_error), 0},
@@ -34,6 +35,7 @@ const char options_help[] =
     "  -log DIR             also write reports to DIR/race.<pid>.log, events to DIR/race.<pid>.events\n"
     "  -suppressions FILE   what not to report, in ThreadSanitizer's syntax (race:, race_top:, deadlock:,\n"
     "                       called_from_lib:)\n"
+    "  -ask DIR             ask for missing plans there; for `race run`\n"
     "  -exit_code N         exit code when the program ended with 0 but raced (66)\n"
     "  -halt_on_error       the first report ends the program\n"
     "  -all                 modules without a plan are checked at every access\n"

@@ -213,5 +213,5 @@ void report_race(report *r, const ft_race *race)
     }
     write_event(r, &f, claim, suppression);
     report_unlock(&r->lock);
-    if (!suppression && r->options.halt_on_error) r->host.halt(r->host.context, report_exit_code(r, 0));
+    if (!suppression && r->options.halt_on_error) r->host.halt(r->host.context, report_halt_code(r));
 }

@@ -176,6 +176,12 @@ int report_exit_code(const report *r, int code)
     return found && !(code & 0xff) ? r->options.exit_code : code;
 }
 
+int report_halt_code(const report *r)
+{
+    enum { USUAL = 66 };
+    return r->options.exit_code ? r->options.exit_code : USUAL;
+}
+
 void report_close(report *r)
 {
     if (r->text_log >= 0) r->host.close(r->host.context, r->text_log);

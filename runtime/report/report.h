@@ -32,6 +32,7 @@ typedef struct {
     const char *plan_dir;     /* -plan DIR: one <build id>.plan per module */
     const char *log_dir;      /* -log DIR: race.<pid>.log and race.<pid>.events; NULL: none */
     const char *suppressions; /* -suppressions FILE; NULL: none */
+    const char *ask_dir;      /* -ask DIR: plans that are missing are asked for there (module.c); NULL: they stay missing */
     int exit_code;            /* -exit_code N: when the program ends with 0 but raced */
     int stack_depth;          /* -stack_depth N: frames kept for each access, 0 to FT_FRAMES; 0: only the access */
     uint64_t memory;          /* -memory MB, in bytes: limit of shadow memory; 0: none */
@@ -79,6 +80,7 @@ typedef struct {
     void (*close)(void *context, int file);
     uint64_t (*now)(void *context); /* nanoseconds, monotonic */
     int (*pid)(void *context);
+    void (*sleep)(void *context, unsigned milliseconds); /* NULL: plans that are missing are not waited for */
     /* The function that an address of code without a plan is in; false: unknown. NULL: never known. */
     bool (*symbol)(void *context, uint64_t addr, char *name, size_t size);
     void (*halt)(void *context, int code); /* ends the process at once */
@@ -172,6 +174,7 @@ void report_forked(report *r);
 void report_summary(report *r);
 /* What the process should end with when the program wants `code`. */
 int report_exit_code(const report *r, int code);
+int report_halt_code(const report *r); /* the same for -halt_on_error */
 void report_close(report *r); /* the logs */
 
 /* --- modules and sites -------------------------------------------------------------------------------------------- */
