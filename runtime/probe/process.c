@@ -162,6 +162,13 @@ static int host_pid(void *context)
     return (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
+static void host_sleep(void *context, unsigned milliseconds)
+{
+    (void)context;
+    const struct timespec t = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000l};
+    sys_call(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
+}
+
 static ft_site host_stack(void *context, ft_thread *thread, ft_site site)
 {
     (void)context;
@@ -266,6 +273,7 @@ static void make_core(const report_options *options, const char *program)
         .close = host_close,
         .now = host_now,
         .pid = host_pid,
+        .sleep = host_sleep,
         .halt = host_halt,
     };
     const char *problem = NULL;

@@ -2,7 +2,8 @@
  * first instructions that they call. The program's handler looks whether what it is shown is its own state.
  *
  *   step kernel     what is traced: a loop with known relations between its registers, between two stops
- *   step PROGRAM    steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too
+ *   step PROGRAM    steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; LD_PRELOAD and
+ *                   RACE_OPTIONS of the program are taken from STEP_PRELOAD and STEP_OPTIONS
  *
  * The output of the kernel must be what it is without a tracer. */
 #define _GNU_SOURCE
@@ -146,6 +147,8 @@ static int trace(char **argv)
 {
     pid_t pid = fork();
     if (pid == 0) {
+        if (getenv("STEP_PRELOAD")) setenv("LD_PRELOAD", getenv("STEP_PRELOAD"), 1);
+        if (getenv("STEP_OPTIONS")) setenv("RACE_OPTIONS", getenv("STEP_OPTIONS"), 1);
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
         execv(argv[1], (char *[]){argv[1], (char *)"kernel", (char *)"stops", NULL});
         _exit(127);
@@ -186,6 +189,7 @@ static int trace(char **argv)
         ptrace(stepping && !in_handler ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, NULL, (void *)(long)pass);
     }
     fprintf(stderr, "%ld steps, %ld signals\n", steps, sent);
+    if (WIFEXITED(status) && !WEXITSTATUS(status)) return sent ? 0 : 3;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
