@@ -1,0 +1,254 @@
+/* Where threads are alive: from the call that creates one to the call that waits for it.
+ *
+ * A call of join names handles (objects that the models of pthread_create make). It ends a thread for certain when the thread is
+ * the only one it can mean. Threads that a loop creates are ended where a loop of joins is left: that it joins as many as were
+ * created is taken for granted, unless both loops count to different constants. */
+#include "static/hb/private.h"
+#include "static/hb/value.h"
+
+typedef struct {
+    uint32_t instance;
+    const hb_call *call;
+    const sync_entry *sync;
+    hb_numbers threads; /* origins that it may wait for */
+    bool certain;       /* it waits for nothing else */
+    uint32_t loop;      /* of the function, + 1; 0: none */
+} join_call;
+
+typedef struct {
+    VEC(join_call) joins;
+    hb_numbers cutters;
+    uint32_t of; /* the origin that is looked at */
+} join_state;
+
+static uint32_t loop_of(const hb *h, uint32_t instance, uint32_t insn)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    return f->ir->blocks[hb_block_of(f, insn)].loop;
+}
+
+static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    for (uint32_t l = ir->blocks[block].loop; l; l = ir->loops[l - 1].parent)
+        if (l == loop) return true;
+    return false;
+}
+
+/* The threads whose handle may be at a place. */
+static bool add_handle(const hb *h, const pta_place *place, hb_numbers *to)
+{
+    bool found = false;
+    const pta_site *site = &h->program->sites.data[place->site];
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        for (uint32_t m = 0; m < origin->models.len; m++) {
+            const pta_instance *model = &h->instances[origin->models.data[m]];
+            if (site->kind != PTA_HEAP || site->func != model->func || place->context != model->context) continue;
+            vec_push(to, o);
+            found = true;
+            break;
+        }
+    }
+    return found;
+}
+
+static void find_handles(hb *h, join_call *join)
+{
+    pta_places places = {0}, held = {0};
+    pta_operand what = h->program->calls.data[join->call->call].args[join->sync->arg];
+    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, join->instance, what, PTA_SAME, &places);
+    join->certain = places.len > 0;
+    for (uint32_t i = 0; i < places.len; i++) {
+        if (!join->sync->direct) {
+            join->certain &= add_handle(h, &places.data[i], &join->threads);
+            continue;
+        }
+        hb_holds(h, &places.data[i], &held);
+        for (uint32_t k = 0; k < held.len; k++)
+            add_handle(h, &held.data[k], &join->threads);
+    }
+    vec_free(&places);
+    vec_free(&held);
+}
+
+static void find_joins(hb *h, join_state *s)
+{
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        if (!hb_instance_code(h, i)) continue;
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++) {
+            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
+            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_TEAM &&
+                          sync->kind != SYNC_BARRIER))
+                continue;
+            join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
+            if (sync->kind == SYNC_JOIN) find_handles(h, &join);
+            vec_push(&s->joins, join);
+        }
+    }
+}
+
+/* --- loops ------------------------------------------------------------------------------------------------------------ */
+
+/* The number that a loop counts to, if it is a constant. */
+static bool loop_count(const ir_func *ir, uint32_t loop, int64_t *count)
+{
+    const ir_loop *l = &ir->loops[loop - 1];
+    for (uint32_t i = 0; i < l->block_count; i++) {
+        uint32_t block = ir->loop_blocks[l->first_block + i];
+        value_condition condition;
+        bool leaves = false;
+        const lift_block *b = &ir->func->blocks[block];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
+            leaves |= !in_loop(ir, loop, ir->func->edges[e].to);
+        if (!leaves || !value_test(ir, block, true, &condition) || condition.b) continue;
+        if (condition.imm > 1) return *count = condition.imm, true;
+    }
+    return false;
+}
+
+static bool differ(const hb *h, hb_point created, const join_call *join)
+{
+    int64_t made, waited;
+    const ir_func *from = hb_instance_code(h, created.instance)->ir, *to = hb_instance_code(h, join->instance)->ir;
+    uint32_t loop = loop_of(h, created.instance, created.insn);
+    if (!loop || !join->loop || from != to) return false;
+    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && made % waited && waited % made;
+}
+
+typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
+
+static bool has_number(const hb_numbers *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < list->len; i++)
+        if (list->data[i] == n) return true;
+    return false;
+}
+
+/* All of them were created by one call. */
+static bool one_creation(const hb *h, const join_call *join)
+{
+    const hb_origin *first = &h->origins.data[join->threads.data[0]];
+    for (uint32_t i = 1; i < join->threads.len; i++) {
+        const hb_origin *o = &h->origins.data[join->threads.data[i]];
+        if (o->model != first->model) return false;
+    }
+    return true;
+}
+
+static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread)
+{
+    const hb_origin *o = &h->origins.data[thread];
+    uint8_t made = o->by ? o->by->kind : SYNC_NONE;
+    switch (join->sync->kind) {
+    case SYNC_JOIN_TASKS: return made == SYNC_TASK ? JOIN_CALL : JOIN_NOT;
+    case SYNC_BARRIER: return made == SYNC_TASK && join->sync->arg < 0 ? JOIN_CALL : JOIN_NOT;
+    case SYNC_JOIN_TEAM: return o->looped ? JOIN_CALL : JOIN_NOT;
+    default: break;
+    }
+    if (!has_number(&join->threads, thread)) return JOIN_NOT;
+    bool looped = false, here = true;
+    for (uint32_t s = 0; s < o->sites.len; s++) {
+        uint32_t loop = loop_of(h, o->sites.data[s].instance, o->sites.data[s].insn);
+        bool same = o->sites.data[s].instance == join->instance;
+        looped |= loop && !(same && loop == join->loop);
+        here &= same;
+        if (differ(h, o->sites.data[s], join)) return JOIN_NOT;
+    }
+    bool single = one_creation(h, join);
+    if (!looped && single && (here || o->sites.len == 1)) {
+        if (here || h->once[o->sites.data[0].instance] || !join->loop) return JOIN_CALL;
+    }
+    return join->loop ? JOIN_LOOP : JOIN_NOT;
+}
+
+static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = with[1];
+    if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
+    for (uint32_t j = 0; j < s->joins.len; j++)
+        if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
+            return effect_of(h, &s->joins.data[j], s->of) == JOIN_CALL;
+    return false;
+}
+
+/* The loop is entered from here, or left out. */
+static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t other)
+{
+    const lift_func *f = ir->func;
+    uint32_t to = other;
+    for (unsigned i = 0; i < 3; i++) { /* through what a compiler puts in front of a loop */
+        if (to == ir->loops[loop - 1].header || in_loop(ir, loop, to)) break;
+        if (f->blocks[to].succ_count != 1) return false;
+        to = f->edges[f->blocks[to].first_succ].to;
+    }
+    if (!in_loop(ir, loop, to)) return false;
+    value_condition guard, exit;
+    if (!value_test(ir, block, true, &guard)) return false;
+    const ir_loop *l = &ir->loops[loop - 1];
+    for (uint32_t i = 0; i < l->block_count; i++) {
+        uint32_t inside = ir->loop_blocks[l->first_block + i];
+        if (!value_test(ir, inside, true, &exit)) continue;
+        ir_value bounds[] = {exit.a, exit.b};
+        for (unsigned k = 0; k < 2; k++)
+            if (bounds[k] && (value_alike(ir, bounds[k], guard.a) || (guard.b && value_alike(ir, bounds[k], guard.b)))) return true;
+    }
+    /* An end that was computed from what the guard looks at: a pointer behind the last element. */
+    return guard.code >= 12 || guard.code == VALUE_EQUAL || guard.code == VALUE_NOT_EQUAL;
+}
+
+static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = with[1];
+    const lift_func *f = hb_instance_code(h, instance);
+    uint32_t to = f->edges[edge].to;
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->instance != instance || !join->loop || effect_of(h, join, s->of) != JOIN_LOOP) continue;
+        uint32_t loop = join->loop;
+        bool inside = in_loop(f->ir, loop, from);
+        if (inside && !in_loop(f->ir, loop, to)) return true;
+        const lift_block *b = &f->blocks[from];
+        if (inside || b->succ_count != 2 || in_loop(f->ir, loop, to)) continue;
+        uint32_t other = f->edges[b->first_succ].to == to ? f->edges[b->first_succ + 1].to : f->edges[b->first_succ].to;
+        if (is_guard(f->ir, loop, from, other)) return true;
+    }
+    return false;
+}
+
+void hb_lives_open(hb *h)
+{
+    join_state s = {0};
+    const void *with[] = {h, &s};
+    find_joins(h, &s);
+    h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        hb_life *life = &h->lives[o];
+        bool team = origin->by && origin->by->kind == SYNC_TEAM;
+        s.of = o;
+        vec_clear(&s.cutters);
+        for (uint32_t j = 0; j < s.joins.len; j++)
+            if (effect_of(h, &s.joins.data[j], o) != JOIN_NOT) vec_push(&s.cutters, s.joins.data[j].instance);
+        hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s.cutters.data, .cutter_count = s.cutters.len,
+                        .origin = HB_NONE};
+        hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, &life->live);
+    }
+    for (uint32_t j = 0; j < s.joins.len; j++)
+        vec_free(&s.joins.data[j].threads);
+    vec_free(&s.joins);
+    vec_free(&s.cutters);
+}
+
+void hb_lives_close(hb *h)
+{
+    for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
+        hb_region_free(&h->lives[o].live);
+        if (h->lives[o].has_ever) hb_region_free(&h->lives[o].ever);
+    }
+    free(h->lives);
+}

@@ -1,0 +1,220 @@
+/* Origins: the program's start, threads, events. An origin is an instance of its entry function and the call that creates it;
+ * what it runs follows from the call graph. A thread that a loop creates comes as two, which stand for any number. */
+#include "static/hb/private.h"
+
+enum { LEADS = 6 }; /* library functions between the code and what creates a thread */
+
+/* The points of code from which an instance of a library function is called. */
+static void leading_points(const hb *h, uint32_t instance, unsigned depth, hb_points *out)
+{
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_instance_code(h, e->caller))
+            vec_push(out, (hb_point){e->caller, h->call_insn[e->call]});
+        else if (depth < LEADS)
+            leading_points(h, e->caller, depth + 1, out);
+    }
+}
+
+static bool leads_in_loop(const hb *h, uint32_t instance, unsigned depth)
+{
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (h->program->calls.data[e->call].in_loop) return true;
+        if (!hb_instance_code(h, e->caller) && depth < LEADS && leads_in_loop(h, e->caller, depth + 1)) return true;
+    }
+    return false;
+}
+
+static uint8_t kind_of(const hb *h, const pta_call_edge *e, const sync_entry *by)
+{
+    if (h->instances[e->caller].func == h->program->outside) return HB_OUTSIDE;
+    if (h->program->calls.data[e->call].spawn == PTA_SPAWN_THREAD) return HB_THREAD;
+    if (by && by->kind == SYNC_SIGNAL) return HB_SIGNAL;
+    if (by && by->kind == SYNC_AT_EXIT) return HB_AT_EXIT;
+    return HB_EVENT;
+}
+
+static void add_points(hb_points *to, const hb_points *from)
+{
+    for (uint32_t i = 0; i < from->len; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < to->len && !known; k++)
+            known = to->data[k].instance == from->data[i].instance && to->data[k].insn == from->data[i].insn;
+        if (!known) vec_push(to, from->data[i]);
+    }
+}
+
+static void add_spawned(hb *h, const pta_call_edge *e)
+{
+    const char *model = h->program->funcs.data[h->instances[e->caller].func].name;
+    const sync_entry *by = hb_sync(h, model);
+    uint8_t kind = kind_of(h, e, by);
+    hb_points sites = {0};
+    if (kind != HB_OUTSIDE) {
+        if (hb_instance_code(h, e->caller))
+            vec_push(&sites, (hb_point){e->caller, h->call_insn[e->call]});
+        else
+            leading_points(h, e->caller, 0, &sites);
+    }
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        hb_origin *known = &h->origins.data[o];
+        bool same = known->instance == e->callee && known->kind == kind;
+        bool here = !sites.len || !known->sites.len ||
+                    (known->sites.data[0].insn == sites.data[0].insn &&
+                     h->instances[known->sites.data[0].instance].func == h->instances[sites.data[0].instance].func);
+        if (!same || !here) continue;
+        add_points(&known->sites, &sites);
+        vec_push(&known->models, e->caller);
+        vec_free(&sites);
+        return;
+    }
+    hb_origin o = {.kind = kind, .entry = h->instances[e->callee].func, .instance = e->callee, .model = e->caller,
+                   .twin = HB_NONE, .by = by, .looped = h->program->calls.data[e->call].in_loop && kind == HB_THREAD};
+    o.sites.data = sites.data, o.sites.len = sites.len, o.sites.cap = sites.cap;
+    for (uint32_t t = 1; t < h->origins.len && kind == HB_THREAD; t++) {
+        hb_origin *twin = &h->origins.data[t];
+        if (twin->model != o.model || twin->entry != o.entry || twin->twin != HB_NONE) continue;
+        twin->twin = h->origins.len;
+        o.twin = t;
+        break;
+    }
+    vec_push(&o.models, e->caller);
+    vec_push(&h->origins, o);
+}
+
+static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+{
+    hb_numbers work = {0};
+    o->self = base_alloc_zero(h->words, sizeof *o->self);
+    for (uint32_t i = 0; i < count; i++) {
+        if (hb_bit(o->self, roots[i])) continue;
+        hb_set(o->self, roots[i]);
+        vec_push(&work, roots[i]);
+    }
+    while (work.len) {
+        uint32_t caller = work.data[--work.len];
+        for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            if (hb_spawns(h, &h->edges[e]) || hb_bit(o->self, callee)) continue;
+            hb_set(o->self, callee);
+            vec_push(&work, callee);
+        }
+    }
+    vec_free(&work);
+}
+
+static void find_parents(hb *h, hb_origin *o)
+{
+    for (uint32_t p = 0; p < h->origins.len; p++) {
+        bool creates = false;
+        for (uint32_t s = 0; s < o->sites.len && !creates; s++)
+            creates = hb_bit(h->origins.data[p].self, o->sites.data[s].instance);
+        if (creates) vec_push(&o->parents, p);
+    }
+}
+
+static bool is_start(const hb *h, uint32_t instance)
+{
+    uint32_t func = h->instances[instance].func;
+    return func != PTA_NO_FUNC && h->program->funcs.data[func].root && !h->program->funcs.data[func].lift;
+}
+
+static void find_once(hb *h)
+{
+    h->once = base_alloc_zero(h->instance_count, sizeof *h->once);
+    hb_numbers work = {0};
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (is_start(h, i)) {
+            h->once[i] = true;
+            vec_push(&work, i);
+        }
+    while (work.len) {
+        uint32_t caller = work.data[--work.len];
+        for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            bool looped = h->program->calls.data[h->edges[e].call].in_loop && !is_start(h, caller);
+            if (looped || h->once[callee] || h->in_first[callee + 1] - h->in_first[callee] != 1) continue;
+            if (hb_spawns(h, &h->edges[e]) && (!hb_instance_code(h, caller) && leads_in_loop(h, caller, 0))) continue;
+            h->once[callee] = true;
+            vec_push(&work, callee);
+        }
+    }
+    vec_free(&work);
+}
+
+/* In a library, whatever it exports may run at any time. */
+static void add_entries(hb *h)
+{
+    for (uint32_t e = 0; e < h->edge_count; e++) {
+        const pta_call_edge *edge = &h->edges[e];
+        if (!is_start(h, edge->caller) || !hb_instance_code(h, edge->callee)) continue;
+        vec_push(&h->origins, (hb_origin){.kind = HB_ENTRY, .entry = h->instances[edge->callee].func,
+                                          .instance = edge->callee, .model = HB_NONE, .twin = HB_NONE, .overlaps = true});
+    }
+}
+
+void hb_origins_open(hb *h)
+{
+    hb_numbers roots = {0};
+    h->words = (h->instance_count + 63) / 64;
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (is_start(h, i)) vec_push(&roots, i);
+    vec_push(&h->origins, (hb_origin){.kind = HB_MAIN, .entry = PTA_NO_FUNC, .instance = roots.len ? roots.data[0] : 0,
+                                      .model = HB_NONE, .twin = HB_NONE});
+    if (h->options.open) add_entries(h);
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        if (hb_spawns(h, &h->edges[e])) add_spawned(h, &h->edges[e]);
+    if (h->options.open) vec_clear(&roots);
+    find_runs(h, &h->origins.data[0], roots.data, roots.len);
+    for (uint32_t o = 1; o < h->origins.len; o++)
+        find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
+    for (uint32_t o = 1; o < h->origins.len; o++)
+        find_parents(h, &h->origins.data[o]);
+    h->base_count = 1;
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        uint32_t base = pta_context_base(h->p, h->instances[i].context);
+        if (h->instances[i].func != PTA_NO_FUNC && base >= h->base_count) h->base_count = base + 1;
+    }
+    h->origin_of_base = base_alloc(h->base_count * sizeof *h->origin_of_base);
+    memset(h->origin_of_base, 0xff, h->base_count * sizeof *h->origin_of_base);
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        uint32_t base = pta_context_base(h->p, h->instances[h->origins.data[o].instance].context);
+        if (h->origin_of_base[base] == HB_NONE) h->origin_of_base[base] = o;
+    }
+    find_once(h);
+    vec_free(&roots);
+}
+
+void hb_origins_close(hb *h)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        vec_free(&origin->sites);
+        vec_free(&origin->parents);
+        vec_free(&origin->models);
+        vec_free(&origin->carriers);
+        vec_free(&origin->at);
+        free(origin->self);
+    }
+    vec_free(&h->origins);
+    free(h->once);
+    free(h->origin_of_base);
+}
+
+const hb_origin *hb_origins(const hb *h, uint32_t *count)
+{
+    *count = h->origins.len;
+    return h->origins.data;
+}
+
+bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
+{
+    return hb_bit(h->origins.data[origin].self, instance);
+}
+
+const char *hb_origin_name(const hb *h, uint32_t origin)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    return o->kind == HB_MAIN ? "main" : h->program->funcs.data[o->entry].name;
+}
