@@ -23,12 +23,6 @@ static inline const image *detect_image(const detect *d, uint32_t func)
 
 /* --- type.c ---- */
 void detect_types_open(detect *d);
-typedef struct {
-    const image_type *scalar; /* or NULL */
-    bool is_atomic, is_volatile;
-} detect_typed;
-/* What lies at a byte of a type. */
-detect_typed detect_type_at(const image_type *type, uint64_t offset, uint32_t width);
 /* The type that is known of the memory of a place, and the place in it. */
 const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset);
 

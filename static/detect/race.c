@@ -108,7 +108,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             const hb_place *place = &hb_places(d->h, t)[en->place];
             uint64_t offset;
             const image_type *type = detect_place_type(d, &place->place, &offset);
-            detect_typed typed = detect_type_at(type, offset, t->width);
+            hb_typed typed = hb_type_at(type, offset, t->width);
             *at = s->groups.len;
             vec_push(&s->groups, (group){.extent = hb_extent_at(d->h, en->extent), .write = t->flags & IR_WRITE,
                                          .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic,

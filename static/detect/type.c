@@ -157,34 +157,6 @@ void detect_types_open(detect *d)
     take_sizes(d);
 }
 
-detect_typed detect_type_at(const image_type *type, uint64_t offset, uint32_t width)
-{
-    detect_typed t = {0};
-    for (unsigned depth = 0; type && depth < 16; depth++) {
-        t.is_atomic |= type->is_atomic;
-        t.is_volatile |= type->is_volatile;
-        if (type->kind == IMAGE_TYPE_ARRAY) {
-            if (!type->target || !type->target->size) return t;
-            offset %= type->target->size;
-            type = type->target;
-            continue;
-        }
-        if (type->kind != IMAGE_TYPE_STRUCT && type->kind != IMAGE_TYPE_UNION) break;
-        const image_type *next = NULL;
-        for (uint32_t i = 0; i < type->member_count; i++) {
-            const image_member *m = &type->members[i];
-            if (!m->type || offset < m->offset || offset >= m->offset + (m->type->size ? m->type->size : 1)) continue;
-            next = m->type;
-            offset -= m->offset;
-            break;
-        }
-        if (!next) return t;
-        type = next;
-    }
-    if (type && (!width || type->size >= width)) t.scalar = type;
-    return t;
-}
-
 const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset)
 {
     const pta_site *site = &d->program->sites.data[place->site];

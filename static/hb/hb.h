@@ -12,7 +12,7 @@
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   share.c      which ranges more than one origin accesses
- *   publish.c    semaphores, flags and barriers; unique.c: what each thread of a kind has for its own
+ *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -138,6 +138,13 @@ uint32_t hb_find_object(const hb *h, uint32_t site, uint32_t context);
 uint32_t hb_first_touch(const hb *h, uint32_t func);
 void hb_object_at(const hb *h, uint32_t object, uint32_t *site, uint32_t *context);
 const hb_statistics *hb_stats(const hb *h);
+
+typedef struct {
+    const image_type *scalar; /* or NULL */
+    bool is_atomic, is_volatile;
+} hb_typed;
+/* What lies at a byte of a type. */
+hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);

@@ -174,29 +174,53 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     return false;
 }
 
-/* The loop is entered from here, or left out. */
-static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t other)
+/* Whether a value is computed from another. */
+static bool depends(const ir_func *ir, ir_value v, ir_value on, unsigned depth)
+{
+    if (!v || depth > 8) return false;
+    if (value_alike(ir, v, on)) return true;
+    const ir_insn *insn = &ir->insns[v];
+    switch (insn->op) {
+    case IR_COPY: case IR_SEXT: case IR_LEA: case IR_SUB: case IR_SHL: case IR_MUL: case IR_EXTRACT: case IR_AND:
+        return depends(ir, insn->a, on, depth + 1) || depends(ir, insn->b, on, depth + 1);
+    default: return false;
+    }
+}
+
+/* Through blocks that do nothing but go on. */
+static uint32_t go_on(const lift_func *f, const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    for (unsigned i = 0; i < 3 && !in_loop(ir, loop, block) && f->blocks[block].succ_count == 1; i++)
+        block = f->edges[f->blocks[block].first_succ].to;
+    return block;
+}
+
+/* A branch that leaves a whole loop out, because there is nothing to do for it. */
+static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t to, uint32_t other)
 {
     const lift_func *f = ir->func;
-    uint32_t to = other;
-    for (unsigned i = 0; i < 3; i++) { /* through what a compiler puts in front of a loop */
-        if (to == ir->loops[loop - 1].header || in_loop(ir, loop, to)) break;
-        if (f->blocks[to].succ_count != 1) return false;
-        to = f->edges[f->blocks[to].first_succ].to;
-    }
-    if (!in_loop(ir, loop, to)) return false;
-    value_condition guard, exit;
-    if (!value_test(ir, block, true, &guard)) return false;
     const ir_loop *l = &ir->loops[loop - 1];
+    bool leaves = false, about = false;
+    value_condition guard, exit;
+    if (!in_loop(ir, loop, go_on(f, ir, loop, other)) || !value_test(ir, block, true, &guard)) return false;
     for (uint32_t i = 0; i < l->block_count; i++) {
         uint32_t inside = ir->loop_blocks[l->first_block + i];
+        const lift_block *b = &f->blocks[inside];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            uint32_t out = f->edges[e].to;
+            if (in_loop(ir, loop, out)) continue;
+            for (unsigned k = 0; k < 3; k++) { /* to the same place as the loop does */
+                leaves |= out == to;
+                if (f->blocks[out].succ_count != 1) break;
+                out = f->edges[f->blocks[out].first_succ].to;
+            }
+        }
         if (!value_test(ir, inside, true, &exit)) continue;
-        ir_value bounds[] = {exit.a, exit.b};
-        for (unsigned k = 0; k < 2; k++)
-            if (bounds[k] && (value_alike(ir, bounds[k], guard.a) || (guard.b && value_alike(ir, bounds[k], guard.b)))) return true;
+        ir_value bounds[] = {exit.a, exit.b}, looked[] = {guard.a, guard.b};
+        for (unsigned k = 0; k < 4; k++)
+            about |= bounds[k / 2] && looked[k % 2] && depends(ir, bounds[k / 2], looked[k % 2], 0);
     }
-    /* An end that was computed from what the guard looks at: a pointer behind the last element. */
-    return guard.code >= 12 || guard.code == VALUE_EQUAL || guard.code == VALUE_NOT_EQUAL;
+    return leaves && about;
 }
 
 static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
@@ -215,7 +239,7 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
         const lift_block *b = &f->blocks[from];
         if (inside || b->succ_count != 2 || in_loop(f->ir, loop, to)) continue;
         uint32_t other = f->edges[b->first_succ].to == to ? f->edges[b->first_succ + 1].to : f->edges[b->first_succ].to;
-        if (is_guard(f->ir, loop, from, other)) return true;
+        if (is_guard(f->ir, loop, from, to, other)) return true;
     }
     return false;
 }

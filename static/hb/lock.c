@@ -384,6 +384,12 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
         name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
         set = add_named(h, set, &name);
         break;
+    case SYNC_WAIT: /* a semaphore that begins with 1 is a lock */
+        if (sync->when == SYNC_ALWAYS && hb_semaphore_value(h, instance, call, sync) == 1) set = add_named(h, set, &name);
+        break;
+    case SYNC_POST:
+        if (hb_semaphore_value(h, instance, call, sync) == 1) set = release(h, instance, set, &name);
+        break;
     case SYNC_GUARD_END:
         set = release(h, instance, set, &name);
         name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
@@ -668,7 +674,7 @@ static void find_guards(hb *h, uint32_t instance, const hb_call *call)
 static bool concerns(const sync_entry *sync)
 {
     return sync && (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE || sync->kind == SYNC_ONCE || sync->kind == SYNC_GUARD ||
-                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER);
+                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST);
 }
 
 static void find_matters(hb *h)

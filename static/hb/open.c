@@ -33,8 +33,12 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_lives_open(h);
     hb_overlaps_find(h);
     hb_events_place(h);
+    hb_semaphores_open(h);
     hb_locks_open(h);
     hb_touches_open(h);
+    hb_gifts_open(h);
+    hb_tokens_open(h);
+    hb_barriers_open(h);
     count(h);
     return h;
 }
@@ -42,8 +46,12 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
 void hb_close(hb *h)
 {
     if (!h) return;
+    hb_barriers_close(h);
+    hb_tokens_close(h);
+    hb_gifts_close(h);
     hb_touches_close(h);
     hb_locks_close(h);
+    hb_semaphores_close(h);
     hb_lives_close(h);
     hb_memory_close(h);
     hb_origins_close(h);

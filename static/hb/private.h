@@ -87,6 +87,10 @@ struct hb {
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     struct hb_locks *locks;
+    struct hb_gifts *gifts;
+    struct hb_tokens *tokens;
+    struct hb_semaphores *semaphores;
+    struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
@@ -160,6 +164,26 @@ bool hb_single(const hb *h, const pta_place *place);
 /* --- touch.c ---- */
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
+
+/* --- unique.c ---- */
+void hb_gifts_open(hb *h);
+void hb_gifts_close(hb *h);
+/* Both accesses are of what their threads have for their own. */
+bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
+
+/* --- publish.c, barrier.c ---- */
+void hb_semaphores_open(hb *h);
+void hb_semaphores_close(hb *h);
+/* The first value of the semaphore that a call is about; -1: not known. */
+int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+void hb_tokens_open(hb *h);
+void hb_tokens_close(hb *h);
+/* One comes before something is posted that the other has waited for. */
+bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_barriers_open(hb *h);
+void hb_barriers_close(hb *h);
+/* A barrier lies between them. */
+bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 
 /* --- memory.c ---- */
 void hb_memory_open(hb *h);

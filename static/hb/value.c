@@ -11,6 +11,9 @@ ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
             v = insn->a;
         else if (insn->op == IR_INSERT && !insn->imm && insn->width >= width)
             v = insn->b;
+        else if ((insn->op == IR_LEA && insn->a && !insn->b && !insn->imm) || (insn->op == IR_SHL && !insn->b && !insn->imm) ||
+                 (insn->op == IR_MUL && !insn->b && insn->imm == 1))
+            v = insn->a;
         else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
             v = insn->a;
         else
@@ -81,7 +84,8 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
         s->known = false;
         return;
     }
-    bool wide = insn->width == 8;
+    bool wide = insn->width >= 4; /* an index does not wrap */
+    if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_LEA && wide) {
         s->add += insn->imm * factor;

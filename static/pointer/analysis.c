@@ -325,6 +325,14 @@ bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint6
     return false;
 }
 
+uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS])
+{
+    const graph_context *c = &p->contexts.data[place->context];
+    for (uint32_t i = 0; i < c->count && i < PTA_HEAP_CALLS; i++)
+        calls[i] = c->calls[i];
+    return c->count < PTA_HEAP_CALLS ? c->count : PTA_HEAP_CALLS;
+}
+
 uint32_t pta_context_base(const pta *p, uint32_t context)
 {
     return p->contexts.data[context].base;

@@ -284,6 +284,9 @@ uint64_t pta_relation_hash(const pta *p);
 
 /* The call that allocated a PTA_HEAP object, the innermost one in analysed code. False: none is known. */
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr);
+enum { PTA_HEAP_CALLS = 3 };
+/* All calls that led to it, outermost first; their number. */
+uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS]);
 
 /* `&table[*].next`, `malloc@conn_new:612`; always NUL-terminated. */
 void pta_describe(const pta *p, const pta_place *place, char *to, size_t size);
