@@ -86,6 +86,28 @@ static bool can_meet(const graph *g, const step *a, const step *b)
     return !shb_ordered(g->d->h, a->origin, g->takings.data[a->taking].at, b->origin, g->takings.data[b->taking].at, NULL);
 }
 
+/* Where the lock that is held was taken: in the same function if it can be, and as late as possible. */
+static detect_access holder_of(const graph *g, const step *s)
+{
+    const hb_taking *at = &g->takings.data[s->taking], *best = NULL;
+    detect *d = g->d;
+    for (uint32_t i = 0; i < g->takings.len; i++) {
+        const hb_taking *t = &g->takings.data[i];
+        if ((t->lock != s->held && t->value != s->held) || !hb_runs(d->h, s->origin, t->at.instance)) continue;
+        bool here = t->at.instance == at->at.instance, was = best && best->at.instance == at->at.instance;
+        if (here && t->at.insn >= at->at.insn && best) continue;
+        if (!best || (here && !was) || (here == was && t->at.insn > best->at.insn)) best = t;
+    }
+    detect_access a = {.func = PTA_NO_FUNC, .lock = s->held, .origin = s->origin};
+    pta_instance instance;
+    if (!best) return a;
+    pta_instance_at(d->p, best->at.instance, &instance);
+    a.at = best->at;
+    a.func = instance.func;
+    a.addr = d->program->funcs.data[instance.func].lift->insns[best->at.insn].addr;
+    return a;
+}
+
 enum { LONGEST = 4 };
 
 static void report(graph *g, const step *const *cycle, uint32_t length)
@@ -95,6 +117,7 @@ static void report(graph *g, const step *const *cycle, uint32_t length)
     char name[256];
     w.accesses = base_alloc_zero(length, sizeof *w.accesses);
     w.access_count = length;
+    w.holders = base_alloc_zero(length, sizeof *w.holders);
     w.location = base_format("%s", "");
     bool values = false;
     for (uint32_t i = 0; i < length; i++) {
@@ -105,6 +128,7 @@ static void report(graph *g, const step *const *cycle, uint32_t length)
         func = instance.func;
         w.accesses[i] = (detect_access){.at = t->at, .func = func, .origin = cycle[i]->origin, .locks = t->held, .lock = cycle[i]->taken,
                                         .addr = d->program->funcs.data[func].lift->insns[t->at.insn].addr};
+        w.holders[i] = holder_of(g, cycle[i]);
         values |= cycle[i]->taken == HB_NONE || hb_lock_is_value(d->h, cycle[i]->taken);
         if (cycle[i]->taken == HB_NONE)
             strcpy(name, "a lock");

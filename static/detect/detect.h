@@ -43,6 +43,7 @@ typedef struct {
     uint32_t reason_count;
     detect_access *accesses; /* of a race: two; of a deadlock: one per lock of the cycle */
     uint32_t access_count;
+    detect_access *holders;  /* of a deadlock: where each step took what it holds; func PTA_NO_FUNC: not known */
     int rank;           /* smaller: first */
 } detect_warning;
 

@@ -9,6 +9,7 @@ static void free_warning(detect_warning *w)
     free(w->key);
     free(w->about);
     free(w->accesses);
+    free(w->holders);
 }
 
 static void drop_suppressed(detect *d)

@@ -111,7 +111,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             hb_typed typed = hb_type_at(type, offset, t->width);
             *at = s->groups.len;
             vec_push(&s->groups, (group){.extent = hb_extent_at(d->h, en->extent), .write = t->flags & IR_WRITE,
-                                         .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic,
+                                         .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
                                          .is_volatile = typed.is_volatile, .typed = typed.scalar});
         }
         s->groups.data[*at].count++;

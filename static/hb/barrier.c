@@ -32,7 +32,7 @@ static uint32_t barrier_object(hb *h, uint32_t instance, const hb_call *call, co
     pta_places places = {0};
     uint32_t object = HB_NONE;
     if (sync->arg >= 0 && h->program->calls.data[call->call].args[sync->arg].var != PTA_NO_VAR) {
-        pta_points_to_in(h->p, instance, h->program->calls.data[call->call].args[sync->arg], PTA_SAME, &places);
+        hb_points_to(h, instance, h->program->calls.data[call->call].args[sync->arg], &places);
         if (places.len == 1) object = hb_object(h, h->program->sites.data[places.data[0].site].memory, places.data[0].context);
     }
     vec_free(&places);

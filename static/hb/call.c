@@ -175,3 +175,16 @@ uint32_t hb_block_of(const lift_func *f, uint32_t insn)
         low--;
     return low;
 }
+
+void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *out)
+{
+    uint32_t kept = 0;
+    pta_points_to_in(h->p, instance, what, PTA_SAME, out);
+    for (uint32_t i = 0; i < out->len; i++) {
+        const pta_place *place = &out->data[i];
+        const pta_site *site = &h->program->sites.data[place->site];
+        bool bounded = place->exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+        if (!bounded || (place->offset >= 0 && (uint64_t)place->offset < site->size)) out->data[kept++] = *place;
+    }
+    out->len = kept;
+}

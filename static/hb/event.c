@@ -27,7 +27,7 @@ static void argument(const hb *h, uint32_t instance, const hb_call *call, int ar
     vec_clear(out);
     if (arg < 0) return;
     pta_operand what = h->program->calls.data[call->call].args[arg];
-    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, instance, what, PTA_SAME, out);
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, out);
 }
 
 static bool share(const pta_places *a, const pta_places *b)

@@ -34,7 +34,15 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
         }
         if (touch->flags & HB_LIBRARY || !touch->ir) continue;
         value_sum address = value_address(f->ir, &f->ir->insns[touch->ir]);
-        if (e.b != touch->func || !value_same_terms(&address, &h->locks->sums.data[e.a])) continue;
+        if (e.b != touch->func) continue;
+        const value_sum *own = &h->locks->sums.data[e.a];
+        if (address.known && address.count == 1 && own->count == 1 && address.terms[0].leaf == own->terms[0].leaf &&
+            address.terms[0].factor >= (int64_t)touch->width) { /* equal addresses have equal indices */
+            uint64_t key = map_hash(map_hash((uint64_t)address.terms[0].factor) + (uint64_t)own->terms[0].factor);
+            key = map_hash(map_hash(key + (uint64_t)address.add) + (uint64_t)e.at);
+            add_guard(out, (hb_guard){HB_GUARD_INDEX, e.shared, (uint32_t)key, (int64_t)key});
+        }
+        if (!value_same_terms(&address, own)) continue;
         add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, place->place.site, place->place.offset + e.at - address.add});
     }
 }

@@ -72,6 +72,8 @@ typedef struct { /* bytes at + n * stride, `width` of them each, inside of [low,
     uint32_t stride; /* 0: just one */
     int64_t at, low, high;
     uint32_t width;
+    uint32_t period;    /* of a class in a part of each element of an array: bytes [from, to) of every `period`; 0: of none */
+    int64_t from, to;
 } hb_extent;
 
 enum { HB_LIBRARY = 1 << 15 }; /* in flags: a library function does it */
@@ -118,6 +120,8 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
+/* A point of the user's own code: where the function of the standard library that a point is in was called. */
+hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
 
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
@@ -151,6 +155,8 @@ bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint3
 
 /* --- locks ----------------------------------------------------------------------------------------------------------- */
 
+/* The place is a lock that the program has made of atomics itself. */
+bool hb_is_spin(const hb *h, const pta_place *place);
 /* The set of locks held in front of a point; UINT32_MAX: the point is never reached. */
 uint32_t hb_locks_at(hb *h, hb_point at);
 
@@ -160,7 +166,7 @@ typedef struct { /* a lock, seen from an access */
     uint32_t lock; /* its number; of HB_GUARD_NEAR: of the access's site */
     int64_t at;    /* HB_GUARD_NEAR: place of the lock in the object that is accessed */
 } hb_guard;
-enum { HB_GUARD_LOCK, HB_GUARD_NEAR };
+enum { HB_GUARD_LOCK, HB_GUARD_NEAR, HB_GUARD_INDEX /* lock and access have one index: locks[i], data[i] */ };
 typedef VEC(hb_guard) hb_guards;
 
 /* What guards an access of a place when the locks of a set are held. */

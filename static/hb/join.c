@@ -12,13 +12,17 @@ typedef struct {
     const sync_entry *sync;
     hb_numbers threads; /* origins that it may wait for */
     bool certain;       /* it waits for nothing else */
+    bool last;          /* of joins that together wait for every element of an array */
+    bool has_from;
+    pta_place from;     /* the variable that holds the handle */
     uint32_t loop;      /* of the function, + 1; 0: none */
 } join_call;
 
 typedef struct {
     VEC(join_call) joins;
     hb_numbers cutters;
-    uint32_t of; /* the origin that is looked at */
+    uint32_t of;   /* the origin that is looked at */
+    bool trusting; /* a join that may mean several threads means this one: to be checked afterwards */
 } join_state;
 
 static uint32_t loop_of(const hb *h, uint32_t instance, uint32_t insn)
@@ -56,7 +60,7 @@ static void find_handles(hb *h, join_call *join)
 {
     pta_places places = {0}, held = {0};
     pta_operand what = h->program->calls.data[join->call->call].args[join->sync->arg];
-    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, join->instance, what, PTA_SAME, &places);
+    if (what.var != PTA_NO_VAR) hb_points_to(h, join->instance, what, &places);
     join->certain = places.len > 0;
     for (uint32_t i = 0; i < places.len; i++) {
         if (!join->sync->direct) {
@@ -71,6 +75,50 @@ static void find_handles(hb *h, join_call *join)
     vec_free(&held);
 }
 
+/* The variable whose content is joined. */
+static void find_variable(const hb *h, join_call *join)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    uint32_t count;
+    const pta_access *accesses = pta_accesses(h->program, h->instances[join->instance].func, &count);
+    pta_places places = {0};
+    if (!join->call->value || join->sync->direct) return;
+    ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg], 8);
+    if (!v || f->ir->insns[v].op != IR_LOAD) return;
+    const ir_insn *access = &f->ir->insns[f->ir->insns[v].a];
+    for (uint32_t a = 0; a < count && !join->has_from; a++) {
+        if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
+        pta_access_places_in(h->p, join->instance, &accesses[a], &places);
+        if (places.len != 1 || !places.data[0].exact) continue;
+        join->has_from = true;
+        join->from = places.data[0];
+    }
+    vec_free(&places);
+}
+
+/* Joins one after the other of all elements of an array: the loop that joined them was unrolled. */
+static void find_unrolled(const hb *h, join_state *s)
+{
+    for (uint32_t i = 0; i < s->joins.len; i++) {
+        join_call *join = &s->joins.data[i];
+        if (!join->has_from || join->loop) continue;
+        const pta_site *site = &h->program->sites.data[join->from.site];
+        const lift_func *f = hb_instance_code(h, join->instance);
+        uint64_t covered = 8;
+        bool last = true;
+        for (uint32_t k = 0; k < s->joins.len && last; k++) {
+            const join_call *other = &s->joins.data[k];
+            if (k == i || !other->has_from || other->instance != join->instance || other->from.site != join->from.site ||
+                other->from.context != join->from.context || other->from.offset == join->from.offset)
+                continue;
+            uint32_t x = hb_block_of(f, other->call->insn), y = hb_block_of(f, join->call->insn);
+            last = x == y ? other->call->insn < join->call->insn : ir_dominates(f->ir, x, y);
+            covered += 8;
+        }
+        join->last = last && covered > 8 && site->size && covered == site->size;
+    }
+}
+
 static void find_joins(hb *h, join_state *s)
 {
     for (uint32_t i = 0; i < h->instance_count; i++) {
@@ -82,10 +130,14 @@ static void find_joins(hb *h, join_state *s)
                           sync->kind != SYNC_BARRIER))
                 continue;
             join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
-            if (sync->kind == SYNC_JOIN) find_handles(h, &join);
+            if (sync->kind == SYNC_JOIN) {
+                find_handles(h, &join);
+                find_variable(h, &join);
+            }
             vec_push(&s->joins, join);
         }
     }
+    find_unrolled(h, s);
 }
 
 /* --- loops ------------------------------------------------------------------------------------------------------------ */
@@ -136,7 +188,7 @@ static bool one_creation(const hb *h, const join_call *join)
     return true;
 }
 
-static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread)
+static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread, bool trusting)
 {
     const hb_origin *o = &h->origins.data[thread];
     uint8_t made = o->by ? o->by->kind : SYNC_NONE;
@@ -147,19 +199,19 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
     default: break;
     }
     if (!has_number(&join->threads, thread)) return JOIN_NOT;
-    bool looped = false, here = true;
-    for (uint32_t s = 0; s < o->sites.len; s++) {
-        uint32_t loop = loop_of(h, o->sites.data[s].instance, o->sites.data[s].insn);
-        bool same = o->sites.data[s].instance == join->instance;
-        looped |= loop && !(same && loop == join->loop);
+    bool apart = false, here = true; /* created in a loop that the join is not in; in the same function */
+    for (uint32_t k = 0; k < o->sites.len; k++) {
+        uint32_t loop = loop_of(h, o->sites.data[k].instance, o->sites.data[k].insn);
+        bool same = o->sites.data[k].instance == join->instance;
+        apart |= same ? loop != join->loop : loop || join->loop;
         here &= same;
-        if (differ(h, o->sites.data[s], join)) return JOIN_NOT;
+        if (differ(h, o->sites.data[k], join)) return JOIN_NOT;
     }
-    bool single = one_creation(h, join);
-    if (!looped && single && (here || o->sites.len == 1)) {
-        if (here || h->once[o->sites.data[0].instance] || !join->loop) return JOIN_CALL;
-    }
-    return join->loop ? JOIN_LOOP : JOIN_NOT;
+    if (join->last) return JOIN_CALL;
+    if (apart) return join->loop ? JOIN_LOOP : JOIN_NOT;
+    bool sure = one_creation(h, join) || trusting;
+    if (sure && (here || (o->sites.len == 1 && h->once[o->sites.data[0].instance]))) return JOIN_CALL;
+    return JOIN_NOT;
 }
 
 static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
@@ -170,7 +222,7 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
-            return effect_of(h, &s->joins.data[j], s->of) == JOIN_CALL;
+            return effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
     return false;
 }
 
@@ -223,6 +275,21 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
     return leaves && about;
 }
 
+/* The edge on which the thread could not be created. */
+static bool is_failure(const hb *h, uint32_t thread, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const hb_origin *o = &h->origins.data[thread];
+    const lift_func *f = hb_instance_code(h, instance);
+    value_condition c;
+    if (f->blocks[from].end_kind != END_BRANCH || o->kind != HB_THREAD) return false;
+    if (!value_test(f->ir, from, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.imm || c.code != VALUE_NOT_EQUAL) return false;
+    const ir_insn *result = &f->ir->insns[c.a];
+    if (result->op != IR_RESULT || result->var != IR_RAX) return false;
+    for (uint32_t s = 0; s < o->sites.len; s++)
+        if (o->sites.data[s].instance == instance && o->sites.data[s].insn == f->ir->insns[result->a].insn) return true;
+    return false;
+}
+
 static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const void *const *with = w->with;
@@ -230,9 +297,10 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     const join_state *s = with[1];
     const lift_func *f = hb_instance_code(h, instance);
     uint32_t to = f->edges[edge].to;
+    if (is_failure(h, s->of, instance, from, edge)) return true;
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
-        if (join->instance != instance || !join->loop || effect_of(h, join, s->of) != JOIN_LOOP) continue;
+        if (join->instance != instance || !join->loop || effect_of(h, join, s->of, s->trusting) != JOIN_LOOP) continue;
         uint32_t loop = join->loop;
         bool inside = in_loop(f->ir, loop, from);
         if (inside && !in_loop(f->ir, loop, to)) return true;
@@ -244,6 +312,37 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     return false;
 }
 
+static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
+{
+    const hb_origin *origin = &h->origins.data[s->of];
+    bool team = origin->by && origin->by->kind == SYNC_TEAM;
+    vec_clear(&s->cutters);
+    for (uint32_t i = 0; i < origin->sites.len; i++) /* where it may fail to be created */
+        vec_push(&s->cutters, origin->sites.data[i].instance);
+    for (uint32_t j = 0; j < s->joins.len; j++)
+        if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
+    hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
+                    .origin = HB_NONE};
+    hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
+}
+
+/* A variable that holds first one handle, then another, was trusted to hold the right one: so it is, as long as none of the other
+ * threads is created while this one lives. */
+static bool was_right(const hb *h, const join_state *s, const hb_region *live)
+{
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of) || one_creation(h, join)) continue;
+        if (effect_of(h, join, s->of, true) == effect_of(h, join, s->of, false)) continue;
+        for (uint32_t i = 0; i < join->threads.len; i++) {
+            const hb_origin *other = &h->origins.data[join->threads.data[i]];
+            for (uint32_t k = 0; k < other->sites.len; k++)
+                if (hb_region_has(live, other->sites.data[k])) return false;
+        }
+    }
+    return true;
+}
+
 void hb_lives_open(hb *h)
 {
     join_state s = {0};
@@ -251,16 +350,13 @@ void hb_lives_open(hb *h)
     find_joins(h, &s);
     h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
     for (uint32_t o = 1; o < h->origins.len; o++) {
-        const hb_origin *origin = &h->origins.data[o];
-        hb_life *life = &h->lives[o];
-        bool team = origin->by && origin->by->kind == SYNC_TEAM;
         s.of = o;
-        vec_clear(&s.cutters);
-        for (uint32_t j = 0; j < s.joins.len; j++)
-            if (effect_of(h, &s.joins.data[j], o) != JOIN_NOT) vec_push(&s.cutters, s.joins.data[j].instance);
-        hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s.cutters.data, .cutter_count = s.cutters.len,
-                        .origin = HB_NONE};
-        hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, &life->live);
+        s.trusting = true;
+        walk_life(h, &s, with, &h->lives[o].live);
+        if (was_right(h, &s, &h->lives[o].live)) continue;
+        hb_region_free(&h->lives[o].live);
+        s.trusting = false;
+        walk_life(h, &s, with, &h->lives[o].live);
     }
     for (uint32_t j = 0; j < s.joins.len; j++)
         vec_free(&s.joins.data[j].threads);

@@ -95,7 +95,7 @@ static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
     vec_clear(&out->places);
     if (what.var != PTA_NO_VAR) {
         what.delta += (int32_t)add;
-        pta_points_to_in(h->p, instance, what, PTA_SAME, &out->places);
+        hb_points_to(h, instance, what, &out->places);
     }
     value_sum sum = {0};
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
@@ -369,6 +369,10 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
     case SYNC_ACQUIRE:
         if (sync->when != SYNC_ALWAYS) break;
         set = sync->lock ? lockset_add(&h->locks->table, set, named_lock(h, sync->lock, sync->shared)) : add_named(h, set, &name);
+        if (sync->other >= 0) { /* takes both */
+            name_argument(h, instance, call, (unsigned)sync->other, 0, sync->shared, &name);
+            set = add_named(h, set, &name);
+        }
         break;
     case SYNC_RELEASE:
         if (sync->lock) {
@@ -420,7 +424,7 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
     return any ? result : set;
 }
 
-static bool is_spin(const hb *h, const pta_place *place)
+bool hb_is_spin(const hb *h, const pta_place *place)
 {
     uint32_t site = h->program->sites.data[place->site].memory;
     int64_t at = h->program->sites.data[place->site].base + place->offset;
@@ -444,7 +448,7 @@ static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo
         pta_access_places_in(h->p, instance, &accesses[a], &name.places);
         bool spin = false;
         for (uint32_t i = 0; i < name.places.len && !spin; i++)
-            spin = is_spin(h, &name.places.data[i]);
+            spin = hb_is_spin(h, &name.places.data[i]);
         uint32_t v = hb_access_ir(h, func, accesses[a].insn, accesses[a].flags);
         if (!spin || !v) continue;
         bool tries = accesses[a].flags & IR_COND; /* cmpxchg does not let go */
@@ -635,7 +639,7 @@ static void find_spins(hb *h)
                     if (accesses[a].insn != f->ir->insns[v].insn) continue;
                     pta_access_places_in(h->p, i, &accesses[a], &places);
                     for (uint32_t k = 0; k < places.len; k++) {
-                        if (!places.data[k].exact || is_spin(h, &places.data[k])) continue;
+                        if (!places.data[k].exact || hb_is_spin(h, &places.data[k])) continue;
                         pta_place place = places.data[k];
                         place.offset += (int32_t)h->program->sites.data[place.site].base;
                         place.site = h->program->sites.data[place.site].memory;
@@ -654,7 +658,7 @@ static void find_spins(hb *h)
             if (!(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_FRAME) continue;
             pta_access_places_in(h->p, i, &accesses[a], &places);
             for (uint32_t k = 0; k < places.len && !l->has_spin; k++)
-                l->has_spin = is_spin(h, &places.data[k]);
+                l->has_spin = hb_is_spin(h, &places.data[k]);
         }
         l->matters |= l->has_spin;
     }
@@ -665,7 +669,7 @@ static void find_guards(hb *h, uint32_t instance, const hb_call *call)
 {
     pta_places places = {0};
     pta_operand what = h->program->calls.data[call->call].args[0];
-    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, instance, what, PTA_SAME, &places);
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
     for (uint32_t k = 0; k < places.len; k++)
         if (places.data[k].exact) vec_push(&h->locks->guards, (spin_place){places.data[k]});
     vec_free(&places);
@@ -843,7 +847,7 @@ void hb_lock_takings(hb *h, hb_takings *out)
             if (held == LOCKSET_ALL) continue;
             name_argument(h, i, &f->calls[c], (unsigned)sync->arg, 0, sync->shared, &name);
             vec_push(out, (hb_taking){.at = at, .held = held, .lock = name.object, .value = name.value,
-                                      .kind = name.places.len ? place_kind(h, &name.places.data[0]) : 0, .tries = sync->when != SYNC_ALWAYS, .shared = sync->shared});
+                                      .kind = name.places.len ? place_kind(h, &name.places.data[0]) : 0, .tries = sync->when != SYNC_ALWAYS || sync->other >= 0, .shared = sync->shared});
         }
     }
     vec_free(&name.places);

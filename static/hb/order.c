@@ -166,7 +166,7 @@ static void find_overlap(hb *h, uint32_t o)
     if (origin->overlaps || origin->kind == HB_MAIN) return;
     bool again = origin->looped || origin->kind == HB_OUTSIDE;
     for (uint32_t s = 0; s < origin->sites.len && !again && origin->kind == HB_THREAD; s++)
-        again = hb_region_has(&h->lives[o].live, origin->sites.data[s]);
+        again = hb_region_has(&h->lives[o].live, origin->sites.data[s]) && !hb_from_table(h, o, origin->sites.data[s]);
     for (uint32_t i = 0; i < origin->parents.len && !again; i++) {
         uint32_t parent = origin->parents.data[i];
         again = parent == o || h->origins.data[parent].overlaps;

@@ -160,7 +160,10 @@ void hb_origins_open(hb *h)
     h->words = (h->instance_count + 63) / 64;
     for (uint32_t i = 0; i < h->instance_count; i++)
         if (is_start(h, i)) vec_push(&roots, i);
-    vec_push(&h->origins, (hb_origin){.kind = HB_MAIN, .entry = PTA_NO_FUNC, .instance = roots.len ? roots.data[0] : 0,
+    uint32_t start = 0;
+    for (uint32_t i = 0; i < roots.len; i++)
+        if (!strcmp(h->program->funcs.data[h->instances[roots.data[i]].func].name, "*start*")) start = roots.data[i];
+    vec_push(&h->origins, (hb_origin){.kind = HB_MAIN, .entry = PTA_NO_FUNC, .instance = start,
                                       .model = HB_NONE, .twin = HB_NONE});
     if (h->options.open) add_entries(h);
     for (uint32_t e = 0; e < h->edge_count; e++)
@@ -217,4 +220,17 @@ const char *hb_origin_name(const hb *h, uint32_t origin)
 {
     const hb_origin *o = &h->origins.data[origin];
     return o->kind == HB_MAIN ? "main" : h->program->funcs.data[o->entry].name;
+}
+
+hb_point hb_user_point(const hb *h, hb_point at)
+{
+    for (unsigned depth = 0; depth < LEADS; depth++) {
+        const char *name = h->program->funcs.data[h->instances[at.instance].func].name;
+        bool library = !strncmp(name, "_ZNSt", 5) || !strncmp(name, "_ZNKSt", 6) || !strncmp(name, "_ZSt", 4) || !strncmp(name, "_ZN9__gnu_cxx", 13);
+        if (!library || h->in_first[at.instance + 1] - h->in_first[at.instance] != 1) break;
+        const pta_call_edge *e = &h->edges[h->in_edge[h->in_first[at.instance]]];
+        if (!hb_instance_code(h, e->caller)) break;
+        at = (hb_point){e->caller, h->call_insn[e->call]};
+    }
+    return at;
 }

@@ -142,6 +142,9 @@ bool hb_spawns(const hb *h, const pta_call_edge *edge);
 /* The IR_ACCESS of an access, or 0. */
 uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags);
 
+/* What an operand may point to, without what lies behind the end of its object. */
+void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *out);
+
 /* --- origin.c ---- */
 void hb_origins_open(hb *h);
 void hb_origins_close(hb *h);
@@ -166,6 +169,8 @@ void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
 /* --- unique.c ---- */
+/* A loop creates it with a function from a table, in which each function is but once. */
+bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
 void hb_gifts_open(hb *h);
 void hb_gifts_close(hb *h);
 /* Both accesses are of what their threads have for their own. */

@@ -42,7 +42,7 @@ static bool argument_place(hb *h, uint32_t instance, const hb_call *call, int ar
 {
     pta_places places = {0};
     pta_operand what = h->program->calls.data[call->call].args[arg];
-    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, instance, what, PTA_SAME, &places);
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
     bool found = places.len == 1 && places.data[0].exact;
     if (found) {
         const pta_site *site = &h->program->sites.data[places.data[0].site];
@@ -147,7 +147,7 @@ static void drop_unsure(hb *h, uint32_t instance, const hb_call *call, const syn
     int64_t at;
     if (sync->kind != SYNC_POST || argument_place(h, instance, call, sync->arg, &object, &at)) return;
     pta_operand what = h->program->calls.data[call->call].args[sync->arg];
-    if (what.var != PTA_NO_VAR) pta_points_to_in(h->p, instance, what, PTA_SAME, &places);
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
         token *t = &h->tokens->all.data[i];
         bool meant = !places.len;
@@ -237,6 +237,27 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, wa
     add_number(&known->cutters, edge.instance);
 }
 
+/* The access whose value is v: a load here, or in a function that does nothing but return it. */
+static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *ir, ir_value v, unsigned depth)
+{
+    const ir_insn *value = &ir->insns[v];
+    if (value->op == IR_LOAD) {
+        const ir_insn *access = &ir->insns[value->a];
+        return access->flags & (IR_PROMOTED | IR_WRITE) ? NULL : touch_at(h, instance, access->insn);
+    }
+    if (value->op != IR_RESULT || value->var != IR_RAX || depth > 3) return NULL;
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, ir->insns[value->a].insn);
+    uint32_t count = 0, first = call ? hb_callees(h, instance, call->call, &count) : 0;
+    const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
+    ir_value returned = 0;
+    for (ir_value r = 1; f && r < f->ir->insn_count; r++) {
+        if (f->ir->insns[r].op != IR_RET) continue;
+        if (returned) return NULL;
+        returned = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
+    }
+    return returned ? looked_at(h, h->edges[first].callee, f->ir, returned, depth + 1) : NULL;
+}
+
 static void find_variables(hb *h, uint32_t instance)
 {
     const lift_func *f = hb_instance_code(h, instance);
@@ -246,11 +267,7 @@ static void find_variables(hb *h, uint32_t instance)
             value_condition c;
             if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b) continue;
             bool set = (c.code == VALUE_NOT_EQUAL && !c.imm) || (c.code == VALUE_EQUAL && c.imm);
-            const ir_insn *load = &f->ir->insns[c.a];
-            if (!set || load->op != IR_LOAD) continue;
-            const ir_insn *access = &f->ir->insns[load->a];
-            if (access->flags & (IR_PROMOTED | IR_WRITE)) continue;
-            const hb_touch *look = touch_at(h, instance, access->insn);
+            const hb_touch *look = set ? looked_at(h, instance, f->ir, c.a, 0) : NULL;
             if (!look || look->place_count != 1) continue;
             const hb_place *place = &h->places.data[look->first_place];
             if (hb_single(h, &place->place) && begins_with_zero(h, &place->place, look->width))

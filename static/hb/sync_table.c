@@ -27,6 +27,7 @@ const sync_entry sync_table[] = {
     RELEASE("pthread_mutex_unlock mtx_unlock pthread_spin_unlock pthread_rwlock_unlock omp_unset_lock omp_unset_nest_lock "
             "uv_mutex_unlock uv_rwlock_wrunlock uv_rwlock_rdunlock g_mutex_unlock g_rec_mutex_unlock "
             "g_rw_lock_writer_unlock g_rw_lock_reader_unlock _ZNSt5mutex6unlockEv _ZNSt15recursive_mutex6unlockEv", 0),
+    PAIR("_ZSt4lockI*", SYNC_ACQUIRE, 0, 1), /* std::lock of two; never waits for one while it holds the other */
     PAIR("pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait cnd_timedwait uv_cond_wait uv_cond_timedwait "
          "g_cond_wait g_cond_wait_until _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", SYNC_COND_WAIT, 0, 1),
     PLAIN("pthread_once call_once uv_once g_once_impl", SYNC_ONCE, 0),

@@ -37,19 +37,29 @@ static hb_extent extent_of(hb *h, const pta_place *place, uint32_t width, bool o
     x.stride = open ? 1 : place->stride;
     if (!x.stride) x.stride = 1;
     x.at = (x.at % (int64_t)x.stride + (int64_t)x.stride) % (int64_t)x.stride;
+    if (open || place->end == INT32_MAX || place->least < 0) return x;
+    if (place->element) {
+        x.period = place->element;
+        x.from = place->least;
+        x.to = place->end;
+    } else {
+        x.low = site->base + place->least;
+        x.high = site->base + place->end;
+    }
     return x;
 }
 
 static bool same_extent(const hb_extent *a, const hb_extent *b)
 {
     return a->object == b->object && a->stride == b->stride && a->at == b->at && a->low == b->low && a->high == b->high &&
-           a->width == b->width;
+           a->width == b->width && a->period == b->period && a->from == b->from && a->to == b->to;
 }
 
 static uint32_t number_of(hb *h, const hb_extent *x)
 {
     uint64_t hash = map_hash((uint64_t)x->object << 32 | x->stride);
     hash = map_hash(map_hash(map_hash(hash + (uint64_t)x->at) + (uint64_t)x->low) + (uint64_t)x->high + x->width);
+    hash = map_hash(hash + x->period + ((uint64_t)x->from << 20) + ((uint64_t)x->to << 40));
     for (;; hash = map_hash(hash + 1)) {
         uint32_t *at = map_at(&h->extent_map, hash & ~(1ull << 63));
         if (*at == MAP_NONE) {
@@ -61,13 +71,37 @@ static uint32_t number_of(hb *h, const hb_extent *x)
     }
 }
 
+/* Parts of elements: of two classes with one period, or of a class and exact bytes. */
+static bool windows_meet(const hb_extent *a, const hb_extent *b)
+{
+    if (!a->period && !b->period) return true;
+    if (a->period && b->period) return a->period != b->period || (a->from < b->to && b->from < a->to);
+    const hb_extent *part = a->period ? a : b, *other = a->period ? b : a;
+    if (other->stride && other->stride % part->period) return true;
+    int64_t at = ((other->at % (int64_t)part->period) + (int64_t)part->period) % (int64_t)part->period;
+    return at < part->to && (at + (int64_t)other->width > part->from || at + (int64_t)other->width > (int64_t)part->period);
+}
+
 bool hb_overlap(const hb_extent *a, const hb_extent *b)
 {
     if (a->object != b->object || a->high <= b->low || b->high <= a->low) return false;
+    if (!windows_meet(a, b)) return false;
     uint64_t g = offset_gcd(a->stride, b->stride);
     if (!g) return true; /* both exact: the ranges have decided */
     int64_t d = ((a->at - b->at) % (int64_t)g + (int64_t)g) % (int64_t)g;
     return d < (int64_t)b->width || (int64_t)g - d < (int64_t)a->width;
+}
+
+/* What std::thread keeps for the thread that it starts, and hands over. */
+static bool is_thread_state(const hb *h, const pta_place *place)
+{
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (h->program->sites.data[place->site].kind != PTA_HEAP) return false;
+    for (uint32_t i = 0, n = pta_heap_calls(h->p, place, calls); i < n; i++) {
+        const char *caller = h->program->funcs.data[h->program->calls.data[calls[i]].caller].name;
+        if (!strncmp(caller, "_ZNSt6threadC", 13) || !strncmp(caller, "_ZNSt6thread13_S_make_state", 27)) return true;
+    }
+    return false;
 }
 
 static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open)
@@ -80,7 +114,7 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
         unknown |= site->kind == PTA_EXTERNAL || site->kind == PTA_WILD;
         any = true;
         hb_extent x = extent_of(h, &places->data[i], width, open);
-        if (hb_stays(h, x.object)) continue;
+        if (hb_stays(h, x.object) || is_thread_state(h, &places->data[i])) continue;
         vec_push(&h->places, (hb_place){number_of(h, &x), places->data[i]});
     }
     touch.place_count = h->places.len - touch.first_place;
@@ -114,7 +148,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         uint32_t size = ranges[i].size;
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
-        pta_points_to_in(h->p, instance, c->args[ranges[i].arg], PTA_SAME, places);
+        hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
                           .width = size && size < UINT16_MAX ? (uint16_t)size : 0};

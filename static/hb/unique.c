@@ -84,6 +84,43 @@ static bool find_counter(const ir_func *ir, uint32_t loop, const value_sum *sum,
     return found;
 }
 
+/* The argument of a call that is the function to be run. */
+static ir_value function_argument(const hb *h, const ir_func *ir, const hb_call *call, uint32_t model, uint32_t instance)
+{
+    for (uint32_t e = h->out_first[model]; e < h->out_first[model + 1]; e++) {
+        const pta_call *spawn = &h->program->calls.data[h->edges[e].call];
+        if (h->edges[e].callee != instance || spawn->target.var >= 6 || spawn->target.delta) continue;
+        return ir->args[ir->insns[call->value].a + IR_CALL_RDI + spawn->target.var];
+    }
+    return 0;
+}
+
+bool hb_from_table(const hb *h, uint32_t origin, hb_point site)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    const lift_func *f = hb_instance_code(h, site.instance);
+    const hb_call *call = hb_call_at(h, h->instances[site.instance].func, site.insn);
+    uint32_t loop = f->ir->blocks[hb_block_of(f, site.insn)].loop, words = 0;
+    if (!loop || f->ir->loops[loop - 1].parent || !h->once[site.instance] || !call || !call->value || o->sites.len != 1) return false;
+    ir_value v = value_plain(f->ir, function_argument(h, f->ir, call, o->model, o->instance), 8);
+    if (!v || f->ir->insns[v].op != IR_LOAD) return false;
+    value_sum address = value_address(f->ir, &f->ir->insns[f->ir->insns[v].a]);
+    ir_value counter;
+    int64_t step;
+    if (!address.known || !find_counter(f->ir, loop, &address, &counter, &step)) return false;
+    for (uint32_t w = 0; w < h->memory.len; w++) { /* wherever it is stored, not only in that table */
+        const hb_word *word = &h->memory.data[w];
+        uint8_t kind = h->program->sites.data[word->word.site].kind;
+        for (uint32_t i = 0; i < word->count && kind != PTA_LIBRARY; i++) {
+            const pta_site *held = &h->program->sites.data[h->held.data[word->first + i].site];
+            if (held->kind != PTA_FUNCTION || held->func != o->entry) continue;
+            if (!word->word.exact) return false;
+            words++;
+        }
+    }
+    return words == 1;
+}
+
 /* --- gifts ---------------------------------------------------------------------------------------------------------------- */
 
 static bool in_function(const hb *h, uint32_t call, uint32_t func, uint32_t loop, uint32_t *insn)
@@ -140,7 +177,7 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
     if (!spawn || !call || !call->value) return;
     pta_places places = {0};
     for (uint8_t p = 0; p < 4 && out->kind == GIFT_NONE; p++) {
-        pta_points_to_in(h->p, o->instance, (pta_operand){p, 0}, PTA_SAME, &places);
+        hb_points_to(h, o->instance, (pta_operand){p, 0}, &places);
         uint32_t object = places.len ? hb_object(h, h->program->sites.data[places.data[0].site].memory, places.data[0].context) : HB_NONE;
         if (places.len == 1 && h->program->sites.data[places.data[0].site].kind == PTA_HEAP && places.data[0].exact) {
             uint32_t calls[PTA_HEAP_CALLS], insn;

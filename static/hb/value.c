@@ -175,12 +175,16 @@ ir_value value_branch(const ir_func *ir, uint32_t block)
 /* A truth value that is compared with zero is what it was made of: setcc, and xor with 1. */
 static bool look_through(const ir_func *ir, value_condition *c, ir_value *flags)
 {
+    *flags = 0;
     bool equality = (c->code == VALUE_EQUAL || c->code == VALUE_NOT_EQUAL) && !c->b && (c->imm == 0 || c->imm == 1);
     if (!equality || !c->a) return false;
     const ir_insn *insn = &ir->insns[c->a];
     bool negated = (c->code == VALUE_EQUAL) == (c->imm == 0);
-    if (insn->op == IR_XOR && !insn->b && insn->imm == 1) {
+    bool flips = (insn->op == IR_XOR && !insn->b && (insn->imm == 1 || insn->imm == -1 || insn->imm == 255)) || insn->op == IR_NOT;
+    if (flips) { /* of a truth value */
         c->a = value_plain(ir, insn->a, 1);
+        uint8_t inner = ir->insns[c->a].op;
+        if (insn->imm != 1 && inner != IR_SELECT && inner != IR_XOR && inner != IR_NOT) return c->a = 0, false;
         c->code = negated ? VALUE_NOT_EQUAL : VALUE_EQUAL;
         c->imm = 0;
         *flags = 0;
@@ -237,5 +241,5 @@ bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *
         if (!read_flags(ir, flags, &inner)) return false;
         *out = inner;
     }
-    return true;
+    return out->a != 0;
 }

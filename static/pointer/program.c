@@ -486,6 +486,36 @@ static bool model_allocates(const pta_program *program, const pta_func *f)
     return false;
 }
 
+/* A small function that starts threads for others: whose thread it is depends on who calls it. */
+static bool is_spawner(const pta_program *program, const pta_func *f)
+{
+    for (uint32_t i = 0; f->stmts.len <= WRAPPER_STATEMENTS && i < f->stmts.len; i++) {
+        if (f->stmts.data[i].kind != PTA_CALL) continue;
+        uint32_t model = program->calls.data[f->stmts.data[i].ref].func;
+        if (model == PTA_NO_FUNC || program->funcs.data[model].lift) continue;
+        const pta_func *m = &program->funcs.data[model];
+        for (uint32_t k = 0; k < m->stmts.len; k++)
+            if (m->stmts.data[k].kind == PTA_CALL && program->calls.data[m->stmts.data[k].ref].spawn == PTA_SPAWN_THREAD &&
+                !program->calls.data[m->stmts.data[k].ref].in_loop)
+                return true;
+    }
+    return false;
+}
+
+/* What an optimiser would have inlined: members of guards, mutexes, atomics and threads of C++. */
+static bool is_accessor(const pta_func *f)
+{
+    static const char *const prefixes[] = {
+        "_ZNSt10lock_guardI", "_ZNSt11unique_lockI", "_ZNSt11scoped_lockI", "_ZNSt11shared_lockI", "_ZNSt5mutex", "_ZNSt12__mutex_base",
+        "_ZNSt15recursive_mutex", "_ZNSt12shared_mutex", "_ZNSt22__shared_mutex_pthread", "_ZNSt6atomicI", "_ZNKSt6atomicI",
+        "_ZNSt13__atomic_baseI", "_ZNKSt13__atomic_baseI", "_ZNSt11atomic_flag", "_ZNSt6threadC", "_ZNSt6threadD", "_ZNSt6threadaS",
+        "_ZL20__gthread_mutex_lock", "_ZL22__gthread_mutex_unlock", "_ZL23__gthread_mutex_trylock",
+    };
+    for (unsigned i = 0; i < sizeof prefixes / sizeof *prefixes && f->stmts.len <= WRAPPER_STATEMENTS; i++)
+        if (!strncmp(f->name, prefixes[i], strlen(prefixes[i]))) return true;
+    return false;
+}
+
 enum { WRAPPER_ROUNDS = 3 }; /* wrappers of wrappers */
 
 static void find_wrappers(pta_program *program)
@@ -503,6 +533,10 @@ static void find_wrappers(pta_program *program)
         for (uint32_t i = 0; i < found.len; i++)
             allocates[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
         vec_free(&found);
+    }
+    for (uint32_t f = 0; f < program->funcs.len; f++) {
+        pta_func *func = &program->funcs.data[f];
+        if (func->lift && !func->root && !func->clone) func->clone = is_accessor(func) || is_spawner(program, func);
     }
     free(allocates);
 }

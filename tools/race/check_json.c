@@ -79,6 +79,11 @@ static json_t *deadlock_of(const check *c, const detect_warning *w)
         add(step, "lock", cli_json(lock));
         add_place(c, step, &w->accesses[i]);
         add(step, "holding", locks_of(c, w->accesses[i].locks));
+        if (w->holders[i].func != PTA_NO_FUNC) {
+            json_t *since = json_object();
+            add_place(c, since, &w->holders[i]);
+            add(step, "since", since);
+        }
         push(cycle, step);
     }
     add(object, "cycle", cycle);

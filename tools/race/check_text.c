@@ -54,10 +54,11 @@ void check_origin(const check *c, uint32_t origin, char *to, size_t size)
     }
     int n = snprintf(to, size, "%s %s", kinds[o->kind], hb_origin_name(c->order, origin));
     if (!o->sites.len || n < 0 || (size_t)n >= size) return;
+    hb_point from = hb_user_point(c->order, o->sites.data[0]);
     pta_instance at;
-    pta_instance_at(c->result, o->sites.data[0].instance, &at);
+    pta_instance_at(c->result, from.instance, &at);
     const pta_func *f = &c->program->funcs.data[at.func];
-    check_place place = check_place_of(c, at.func, f->lift->insns[o->sites.data[0].insn].addr);
+    check_place place = check_place_of(c, at.func, f->lift->insns[from.insn].addr);
     if (place.file)
         snprintf(to + n, size - (size_t)n, ", created in %s, %s:%u", place.function, base_name(place.file), place.line);
     else
@@ -133,6 +134,20 @@ static void print_race(const check *c, const detect_warning *w, const paint *p)
     printf("\n\n");
 }
 
+static void print_holder(const check *c, const detect_access *a, const paint *p)
+{
+    char lock[300], name[300], function[200], shown[400];
+    if (a->func == PTA_NO_FUNC || a->lock == HB_NONE) return;
+    check_place place = check_place_of(c, a->func, a->addr);
+    hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
+    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(lock, name, sizeof name), cli_plain(place.function, function, sizeof function));
+    if (place.file)
+        printf(", %s:%u\n", cli_plain(place.file, shown, sizeof shown), place.line);
+    else
+        printf(", 0x%llx of %s\n", (unsigned long long)a->addr, cli_plain(place.path, shown, sizeof shown));
+    excerpt(&place, p);
+}
+
 static void print_deadlock(const check *c, const detect_warning *w, const paint *p)
 {
     char shown[400], lock[300];
@@ -148,6 +163,7 @@ static void print_deadlock(const check *c, const detect_warning *w, const paint 
         snprintf(what, sizeof what, "takes %s", cli_plain(lock, name, sizeof name));
         print_place(c, a, what, p);
         print_locks(c, a->locks, p);
+        print_holder(c, &w->holders[i], p);
     }
     for (uint32_t i = 0; i < w->reason_count; i++)
         printf("%s%s", i ? "; " : "  because ", w->reasons[i]);
