@@ -51,6 +51,7 @@ typedef VEC(detect_warning) detect_warnings;
 
 typedef struct {
     uint64_t pairs, pairs_atomic, pairs_ordered, pairs_guarded, pairs_disjoint, pairs_racing;
+    uint64_t pairs_handed; /* on objects whose address is handed over in order */
     uint32_t places_shared;
     uint32_t suppressed, benign;
 } detect_statistics;

@@ -22,7 +22,12 @@ static void name_static(const detect *d, const pta_place *place, char *to, size_
 {
     const pta_site *site = &d->program->sites.data[place->site];
     char name[160];
-    if (site->name)
+    const image_variable *global = site->kind == PTA_STATIC && site->name
+                                       ? image_global_at(d->program->modules[site->module]->img, site->start)
+                                       : NULL;
+    if (global && global->name)
+        plain_name(global->name, name, sizeof name);
+    else if (site->name)
         plain_name(site->name, name, sizeof name);
     else
         snprintf(name, sizeof name, "data at 0x%llx", (unsigned long long)site->start);

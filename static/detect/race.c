@@ -28,8 +28,21 @@ typedef struct {
     uint32_t partner;
 } group;
 
+enum { DEFERRED = 1000 }; /* added to the rank of a pair that races only if its object's address is handed over in a race */
+
+typedef struct {
+    detect_warning warning;
+    detect_access accesses[2];
+    const hb_place *place;
+    uint32_t object;
+    const hb_extent *extents[2];
+    bool done;
+} deferred_pair;
+
 typedef struct {
     detect *d;
+    VEC(const hb_extent *) racy; /* what warnings are about */
+    VEC(deferred_pair) deferred;
     VEC(entry) entries;
     VEC(variant) variants;
     VEC(group) groups;
@@ -162,6 +175,11 @@ static void keep(search *s, group *g, uint32_t partner, const detect_warning *w)
     g->partner = partner;
 }
 
+static bool is_fresh(search *s, const variant *v)
+{
+    return hb_fresh(s->d->h, v->touch, v->place);
+}
+
 /* The best case of two groups; false: they do not race. */
 static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
@@ -205,6 +223,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
                                         .maybe_atomic = (a->locked && no_debug(d, vb->touch)) || (b->locked && no_debug(d, va->touch))};
                     detect_warning w = {.kind = DETECT_RACE, .why = why};
                     detect_rank(d, &pair, &w);
+                    if (is_fresh(s, va) || is_fresh(s, vb)) w.rank += DEFERRED;
                     if (found && best->rank <= w.rank) continue;
                     found = true;
                     *best = w;
@@ -280,9 +299,51 @@ static void search_object(search *s, uint32_t first, uint32_t end)
         group *of = &s->groups.data[g];
         if (!of->found) continue;
         bool shown = of->partner < g && s->groups.data[of->partner].partner == g; /* the same pair */
-        if (!shown) report(s, &of->best, pairs[g].accesses, pairs[g].place);
+        if (shown) continue;
+        const hb_extent *partner = s->groups.data[of->partner].extent;
+        if (of->best.rank >= DEFERRED / 2) {
+            deferred_pair wait = {.warning = of->best, .place = pairs[g].place, .object = s->entries.data[first].object,
+                                  .extents = {of->extent, partner}};
+            memcpy(wait.accesses, pairs[g].accesses, sizeof wait.accesses);
+            vec_push(&s->deferred, wait);
+            continue;
+        }
+        vec_push(&s->racy, of->extent);
+        vec_push(&s->racy, partner);
+        report(s, &of->best, pairs[g].accesses, pairs[g].place);
     }
     free(pairs);
+}
+
+static bool is_racy(const search *s, const hb_extent *x)
+{
+    for (uint32_t i = 0; i < s->racy.len; i++)
+        if (hb_overlap(s->racy.data[i], x)) return true;
+    return false;
+}
+
+/* Objects whose address is handed over in a race were not handed over in order. */
+static void settle_deferred(search *s)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < s->deferred.len; i++) {
+            deferred_pair *p = &s->deferred.data[i];
+            hb_extent holder;
+            uint32_t from = 0;
+            bool races = false;
+            while (!p->done && !races && hb_holder(s->d->h, p->object, &from, &holder))
+                races = is_racy(s, &holder);
+            if (!races) continue;
+            p->done = changed = true;
+            p->warning.rank -= DEFERRED;
+            vec_push(&s->racy, p->extents[0]);
+            vec_push(&s->racy, p->extents[1]);
+            report(s, &p->warning, p->accesses, p->place);
+        }
+    }
+    for (uint32_t i = 0; i < s->deferred.len; i++)
+        s->d->stats.pairs_handed += !s->deferred.data[i].done;
 }
 
 void detect_races(detect *d)
@@ -298,6 +359,9 @@ void detect_races(detect *d)
         uint8_t kind = d->program->sites.data[site].kind;
         if (kind != PTA_EXTERNAL && kind != PTA_WILD) search_object(&s, first, end);
     }
+    settle_deferred(&s);
+    vec_free(&s.racy);
+    vec_free(&s.deferred);
     for (uint32_t i = 0; i < s.variants.len; i++)
         vec_free(&s.variants.data[i].guards);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)

@@ -13,6 +13,7 @@
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   share.c      which ranges more than one origin accesses
  *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
+ *   fresh.c      objects that nobody else knows yet
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -152,6 +153,11 @@ hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
+
+/* The access is to an object that its function has just allocated and nobody else knows yet. */
+bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p);
+/* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
+bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
 
 /* --- locks ----------------------------------------------------------------------------------------------------------- */
 

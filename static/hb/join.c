@@ -127,7 +127,7 @@ static void find_joins(hb *h, join_state *s)
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
             if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_TEAM &&
-                          sync->kind != SYNC_BARRIER))
+                          sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH))
                 continue;
             join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
             if (sync->kind == SYNC_JOIN) {
@@ -193,6 +193,7 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
     const hb_origin *o = &h->origins.data[thread];
     uint8_t made = o->by ? o->by->kind : SYNC_NONE;
     switch (join->sync->kind) {
+    case SYNC_DISPATCH:
     case SYNC_JOIN_TASKS: return made == SYNC_TASK ? JOIN_CALL : JOIN_NOT;
     case SYNC_BARRIER: return made == SYNC_TASK && join->sync->arg < 0 ? JOIN_CALL : JOIN_NOT;
     case SYNC_JOIN_TEAM: return o->looped ? JOIN_CALL : JOIN_NOT;

@@ -570,6 +570,13 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
         return c.imm >= 0 && c.imm < 4 ? lockset_add(&h->locks->table, set, named_lock(h, numbers[c.imm], false)) : set;
     }
     bool yes = sync->when == SYNC_ZERO ? zero : sync->when == SYNC_NONZERO && nonzero;
+    if (sync->kind == SYNC_GUARD && zero) { /* another thread has made it */
+        lock_name made = {0};
+        name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &made);
+        set = add_named(h, set, &made);
+        vec_free(&made.places);
+        return set;
+    }
     if (!yes || (sync->kind != SYNC_ACQUIRE && sync->kind != SYNC_GUARD)) return set;
     if (sync->lock) return lockset_add(&h->locks->table, set, named_lock(h, sync->lock, sync->shared));
     lock_name name = {0};

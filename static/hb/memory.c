@@ -114,10 +114,14 @@ static void find_left(hb *h)
     vec_free(&l.work);
 }
 
-void hb_memory_open(hb *h)
+void hb_words_open(hb *h)
 {
     pta_each_word(h->p, take_word, h);
     if (h->memory.len) qsort(h->memory.data, h->memory.len, sizeof *h->memory.data, by_object);
+}
+
+void hb_memory_open(hb *h)
+{
     for (uint32_t w = 0; w < h->memory.len; w++) {
         uint32_t *first = map_at(&h->memory_of, hb_object(h, h->memory.data[w].word.site, h->memory.data[w].word.context));
         if (*first == MAP_NONE) *first = w;

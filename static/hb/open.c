@@ -28,6 +28,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     h->program = program;
     h->options = *options;
     hb_calls_open(h);
+    hb_words_open(h);
     hb_origins_open(h);
     hb_memory_open(h);
     hb_lives_open(h);

@@ -83,6 +83,63 @@ static void add_spawned(hb *h, const pta_call_edge *e)
     vec_push(&h->origins, o);
 }
 
+/* libstdc++ starts a thread with a virtual call, and all states pass through the same helpers. The state that a constructor of
+ * std::thread starts is one that it has allocated itself: does a vtable of such a state lead to this function? */
+static bool is_state_of(const hb *h, uint32_t constructor, uint32_t entry)
+{
+    bool any = false;
+    for (uint32_t w = 0; w < h->memory.len; w++) {
+        const hb_word *word = &h->memory.data[w];
+        uint32_t calls[PTA_HEAP_CALLS];
+        if (h->program->sites.data[word->word.site].kind != PTA_HEAP || word->word.offset) continue;
+        bool own = false;
+        for (uint32_t i = 0, n = pta_heap_calls(h->p, &word->word, calls); i < n; i++)
+            own |= h->program->calls.data[calls[i]].caller == constructor;
+        for (uint32_t i = 0; own && i < word->count; i++) {
+            const pta_place *table = &h->held.data[word->first + i];
+            if (h->program->sites.data[table->site].kind != PTA_STATIC) continue;
+            for (uint32_t v = 0; v < h->memory.len; v++) {
+                const hb_word *slot = &h->memory.data[v];
+                if (slot->word.site != h->program->sites.data[table->site].memory ||
+                    slot->word.offset != h->program->sites.data[table->site].base + table->offset + 16)
+                    continue;
+                any = true;
+                for (uint32_t k = 0; k < slot->count; k++) {
+                    const pta_site *site = &h->program->sites.data[h->held.data[slot->first + k].site];
+                    if (site->kind == PTA_FUNCTION && site->func == entry) return true;
+                }
+            }
+        }
+    }
+    return !any;
+}
+
+static void drop_foreign_states(hb *h)
+{
+    uint32_t kept = 1;
+    uint32_t *now = base_alloc(h->origins.len * sizeof *now);
+    now[0] = 0;
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        bool keep = true;
+        if (origin->kind == HB_THREAD && origin->sites.len) {
+            uint32_t func = h->instances[origin->sites.data[0].instance].func;
+            keep = strncmp(h->program->funcs.data[func].name, "_ZNSt6threadC", 13) || is_state_of(h, func, origin->entry);
+        }
+        now[o] = keep ? kept : HB_NONE;
+        if (keep) {
+            h->origins.data[kept++] = *origin;
+        } else {
+            vec_free(&origin->sites);
+            vec_free(&origin->models);
+        }
+    }
+    h->origins.len = kept;
+    for (uint32_t o = 1; o < kept; o++)
+        if (h->origins.data[o].twin != HB_NONE) h->origins.data[o].twin = now[h->origins.data[o].twin];
+    free(now);
+}
+
 static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
 {
     hb_numbers work = {0};
@@ -102,6 +159,21 @@ static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count
         }
     }
     vec_free(&work);
+}
+
+/* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
+ * program would also run at any time. */
+static void drop_known_outside(hb *h)
+{
+    bool *known = base_alloc_zero(h->program->funcs.len, sizeof *known);
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        for (uint32_t i = 0; i < h->instance_count && h->origins.data[o].kind != HB_OUTSIDE; i++)
+            if (hb_bit(h->origins.data[o].self, i)) known[h->instances[i].func] = true;
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        if (origin->kind == HB_OUTSIDE && known[origin->entry]) memset(origin->self, 0, h->words * sizeof *origin->self);
+    }
+    free(known);
 }
 
 static void find_parents(hb *h, hb_origin *o)
@@ -168,10 +240,12 @@ void hb_origins_open(hb *h)
     if (h->options.open) add_entries(h);
     for (uint32_t e = 0; e < h->edge_count; e++)
         if (hb_spawns(h, &h->edges[e])) add_spawned(h, &h->edges[e]);
+    drop_foreign_states(h);
     if (h->options.open) vec_clear(&roots);
     find_runs(h, &h->origins.data[0], roots.data, roots.len);
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
+    drop_known_outside(h);
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_parents(h, &h->origins.data[o]);
     h->base_count = 1;

@@ -165,6 +165,8 @@ void hb_events_place(hb *h);
 bool hb_single(const hb *h, const pta_place *place);
 
 /* --- touch.c ---- */
+/* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
+hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
@@ -191,6 +193,7 @@ void hb_barriers_close(hb *h);
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 
 /* --- memory.c ---- */
+void hb_words_open(hb *h);  /* what words of memory hold; then, with origins: */
 void hb_memory_open(hb *h);
 void hb_memory_close(hb *h);
 uint32_t hb_object(hb *h, uint32_t site, uint32_t context);

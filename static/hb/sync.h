@@ -20,6 +20,7 @@ typedef enum {
     SYNC_WAIT,
     SYNC_SEM_INIT, /* `other` is the argument that holds the first value */
     SYNC_COND_WAIT, /* on `arg`, with the lock `other` */
+    SYNC_CREATE,   /* starts a thread, whose first parameter is `arg` */
     SYNC_TEAM,     /* starts threads that have ended when it returns */
     SYNC_TASK,     /* starts a task */
     SYNC_SIGNAL,   /* installs a signal handler */

@@ -63,6 +63,9 @@ const sync_entry sync_table[] = {
     PLAIN("GOMP_taskloop GOMP_taskloop_ull __kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1),
 
     /* --- threads, semaphores, barriers ----------------------------------------------------------------------------------- */
+    PLAIN("pthread_create", SYNC_CREATE, 3),
+    PLAIN("thrd_create uv_thread_create g_thread_new g_thread_try_new", SYNC_CREATE, 2),
+    PLAIN("uv_thread_create_ex", SYNC_CREATE, 3),
     PLAIN("pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join g_thread_join", SYNC_JOIN, 0),
     {"_ZNSt6thread4joinEv uv_thread_join", SYNC_JOIN, 0, -1, SYNC_ALWAYS, false, true, NULL},
     PLAIN("pthread_barrier_wait uv_barrier_wait", SYNC_BARRIER, 0),
@@ -76,6 +79,7 @@ const sync_entry sync_table[] = {
     PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
     PLAIN("exit quick_exit", SYNC_EXIT, -1),
+    PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
     PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
     PLAIN("event_new", SYNC_EVENT, 0),
     PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),

@@ -19,7 +19,7 @@ uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags)
     return own->access_of[insn];
 }
 
-static hb_extent extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
+hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
 {
     const pta_site *site = &h->program->sites.data[place->site];
     hb_extent x = {.object = hb_object(h, site->memory, place->context), .at = site->base + place->offset, .low = -FAR,
@@ -113,7 +113,7 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
         if (site->kind == PTA_FUNCTION || site->constant) continue;
         unknown |= site->kind == PTA_EXTERNAL || site->kind == PTA_WILD;
         any = true;
-        hb_extent x = extent_of(h, &places->data[i], width, open);
+        hb_extent x = hb_extent_of(h, &places->data[i], width, open);
         if (hb_stays(h, x.object) || is_thread_state(h, &places->data[i])) continue;
         vec_push(&h->places, (hb_place){number_of(h, &x), places->data[i]});
     }

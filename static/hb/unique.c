@@ -16,12 +16,14 @@ typedef struct { /* what the creator passes as one parameter */
     value_sum sum;    /* in the creator */
     ir_value counter; /* GIFT_ELEMENT, GIFT_NUMBER: the leaf that counts */
     int64_t step;     /* bytes, or numbers, between two threads */
+    int64_t count;    /* GIFT_NUMBER: the numbers are below this; 0: not known */
     uint32_t object;  /* GIFT_FRESH, GIFT_ELEMENT */
 } gift;
 
 typedef struct { /* factor * number + [low, high) + other leaves that are the same in all threads */
     bool known;
     bool shared_out; /* the number is an iteration that OpenMP hands out */
+    int64_t modulo;  /* the bytes come again each so many; 0: not */
     int64_t factor, low, high;
     ir_value others[VALUE_TERMS];
     int64_t other_factors[VALUE_TERMS];
@@ -82,6 +84,41 @@ static bool find_counter(const ir_func *ir, uint32_t loop, const value_sum *sum,
         }
     }
     return found;
+}
+
+/* The numbers that a phi of a loop goes through, by what it starts from and what it is compared with: [first, end). False: it does
+ * not count up from one sum. `end` may not be known. */
+static bool loop_range(const ir_func *ir, ir_value phi, value_sum *first, value_sum *end)
+{
+    const ir_insn *insn = &ir->insns[phi];
+    bool has_first = false;
+    uint32_t l = 1;
+    int64_t step = 0;
+    if (insn->op != IR_PHI) return false;
+    while (l <= ir->loop_count && !is_counter(ir, l, phi, &step))
+        l++;
+    if (l > ir->loop_count || step <= 0) return false;
+    for (uint32_t i = 0; i < insn->b; i++) {
+        const ir_insn *next = &ir->insns[value_plain(ir, ir->args[insn->a + i], 4)];
+        if (next->op == IR_LEA && !next->b && next->a && value_plain(ir, next->a, 4) == phi) continue;
+        if (has_first) return false;
+        *first = value_of(ir, ir->args[insn->a + i]);
+        has_first = true;
+    }
+    *end = (value_sum){0};
+    const ir_loop *loop = &ir->loops[l - 1];
+    for (uint32_t b = 0; has_first && b < loop->block_count && !end->known; b++) {
+        value_condition c;
+        uint32_t block = ir->loop_blocks[loop->first_block + b];
+        if (!value_test(ir, block, true, &c) || !c.a) continue;
+        value_sum a = value_of(ir, c.a), z = c.b ? value_of(ir, c.b) : (value_sum){.known = true, .add = c.imm};
+        if (!a.known || a.count != 1 || a.terms[0].leaf != phi || a.terms[0].factor != 1 || (a.add && a.add != step)) continue;
+        *end = z;
+        bool included = c.code == 14 || c.code == 15 || c.code == 6 || c.code == 7;
+        bool behind = !a.add && (block != loop->header || loop->block_count == 1); /* the body has run when it is compared */
+        end->add += (included ? step : 0) + (behind ? step : 0);
+    }
+    return has_first && first->known;
 }
 
 /* The argument of a call that is the function to be run. */
@@ -151,8 +188,7 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
             if (kind == PTA_EXTERNAL) return false;
             continue;
         }
-        hb_extent x = {.object = holder, .at = word->word.offset, .low = word->word.offset, .high = word->word.offset + 8, .width = 8};
-        if (!word->word.exact) x.stride = word->word.stride ? word->word.stride : 1, x.low = -(1ll << 40), x.high = 1ll << 40;
+        hb_extent x = hb_extent_of(h, &word->word, 8, false);
         for (uint32_t t = 0; t < h->touches.len; t++) {
             const hb_touch *touch = &h->touches.data[t];
             if (!(touch->flags & IR_READ) || !hb_bit(h->origins.data[origin].self, touch->instance)) continue;
@@ -166,7 +202,8 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
 static void find_gift(hb *h, uint32_t origin, gift *out)
 {
     const hb_origin *o = &h->origins.data[origin];
-    if (o->kind != HB_THREAD || o->sites.len != 1 || o->models.len == 0) return;
+    bool task = o->by && o->by->kind == SYNC_TASK;
+    if ((o->kind != HB_THREAD && !task) || o->sites.len != 1 || o->models.len == 0) return;
     hb_point site = o->sites.data[0];
     const lift_func *f = hb_instance_code(h, site.instance);
     uint32_t func = h->instances[site.instance].func, loop = f->ir->blocks[hb_block_of(f, site.insn)].loop;
@@ -186,15 +223,20 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
                     only_by_argument(h, origin, object))
                     *out = (gift){.kind = GIFT_FRESH, .param = p, .site = site, .object = object};
         }
-        if (out->kind == GIFT_FRESH || spawn->args[p].var >= 6) continue;
-        value_sum sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + spawn->args[p].var]);
-        if (!sum.known) continue;
+        unsigned arg = spawn->args[p].var < 6 ? spawn->args[p].var : o->by && o->by->kind == SYNC_CREATE && !p ? (unsigned)o->by->arg : 6;
+        if (out->kind == GIFT_FRESH || arg >= 6) continue;
+        value_sum sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
+        if (!sum.known || !loop) continue;
         ir_value counter;
         int64_t step;
         if (!find_counter(f->ir, loop, &sum, &counter, &step)) continue;
         *out = (gift){.kind = places.len ? GIFT_ELEMENT : GIFT_NUMBER, .param = p, .site = site, .sum = sum, .counter = counter,
                       .step = step < 0 ? -step : step, .object = object};
-        if (places.len > 1) out->kind = GIFT_NONE;
+        for (uint32_t i = 1; i < places.len; i++) /* elements of one array */
+            if (hb_object(h, h->program->sites.data[places.data[i].site].memory, places.data[i].context) != object) out->kind = GIFT_NONE;
+        value_sum first, end;
+        if (out->kind == GIFT_NUMBER && loop_range(f->ir, counter, &first, &end) && end.known && !first.count && !end.count && !first.add)
+            out->count = end.add;
     }
     if (out->kind == GIFT_FRESH && call->value) /* its address in the creator */
         for (unsigned p = 0; p < 1 && spawn->args[out->param].var < 6; p++)
@@ -398,39 +440,12 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, const ir_
     return found && *step;
 }
 
-/* The numbers that a phi of a loop goes through, by what it starts from and what it is compared with: [first, end). False: it does
- * not count up from one sum. `end` may not be known. */
-static bool loop_range(const ir_func *ir, ir_value phi, value_sum *first, value_sum *end)
+static int64_t loop_step(const ir_func *ir, ir_value phi)
 {
-    const ir_insn *insn = &ir->insns[phi];
-    bool has_first = false;
-    uint32_t l = 1;
     int64_t step = 0;
-    if (insn->op != IR_PHI) return false;
-    while (l <= ir->loop_count && !is_counter(ir, l, phi, &step))
-        l++;
-    if (l > ir->loop_count || step <= 0) return false;
-    for (uint32_t i = 0; i < insn->b; i++) {
-        const ir_insn *next = &ir->insns[value_plain(ir, ir->args[insn->a + i], 4)];
-        if (next->op == IR_LEA && !next->b && next->a && value_plain(ir, next->a, 4) == phi) continue;
-        if (has_first) return false;
-        *first = value_of(ir, ir->args[insn->a + i]);
-        has_first = true;
-    }
-    *end = (value_sum){0};
-    const ir_loop *loop = &ir->loops[l - 1];
-    for (uint32_t b = 0; has_first && b < loop->block_count && !end->known; b++) {
-        value_condition c;
-        uint32_t block = ir->loop_blocks[loop->first_block + b];
-        if (!value_test(ir, block, true, &c) || !c.a) continue;
-        value_sum a = value_of(ir, c.a), z = c.b ? value_of(ir, c.b) : (value_sum){.known = true, .add = c.imm};
-        if (!a.known || a.count != 1 || a.terms[0].leaf != phi || a.terms[0].factor != 1 || (a.add && a.add != step)) continue;
-        *end = z;
-        bool included = c.code == 14 || c.code == 15 || c.code == 6 || c.code == 7;
-        bool behind = !a.add && (block != loop->header || loop->block_count == 1); /* the body has run when it is compared */
-        end->add += (included ? step : 0) + (behind ? step : 0);
-    }
-    return has_first && first->known;
+    for (uint32_t l = 1; l <= ir->loop_count; l++)
+        if (is_counter(ir, l, phi, &step)) return step;
+    return 0;
 }
 
 static int64_t factor_of(const value_sum *s, ir_value leaf)
@@ -485,7 +500,13 @@ static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
             for (uint32_t k = 0; k < first.count && !found; k++) {
                 ir_value of = first.terms[k].leaf;
                 bool chunked = f->ir->insns[of].op == IR_MUL && f->ir->insns[of].b && first.terms[k].factor == 1;
-                if (is_handed_out(h, t->func, f->ir, of) && first.count == 1) { /* iterations of this thread alone */
+                int64_t stride = loop_step(f->ir, leaf);
+                if (stride > 1 && first.count == 1 && !first.add && first.terms[k].factor == 1 && h->gifts->of[origin].count &&
+                    h->gifts->of[origin].count <= stride && is_number(h, origin, t->instance, f->ir, of, &step) && step == 1) {
+                    from_number = found = true; /* every n-th, from the number on */
+                    n.factor = by;
+                    n.modulo = by * stride;
+                } else if (is_handed_out(h, t->func, f->ir, of) && first.count == 1) { /* iterations of this thread alone */
                     from_number = found = n.shared_out = true;
                     n.factor = by;
                 } else if (from_thread_number(h, t->func, f->ir, of, false, 0) && chunked) {
@@ -530,7 +551,7 @@ static numbered number_of(hb *h, uint32_t origin, const hb_touch *t)
 
 static bool numbers_apart(const hb_touch *a, const numbered *x, const hb_touch *b, const numbered *y)
 {
-    if (!x->known || !y->known || x->factor != y->factor || x->shared_out != y->shared_out || x->other_count != y->other_count) return false;
+    if (!x->known || !y->known || x->factor != y->factor || x->shared_out != y->shared_out || x->modulo != y->modulo || x->other_count != y->other_count) return false;
     if (x->other_count && a->func != b->func) return false;
     for (uint32_t i = 0; i < x->other_count; i++)
         if (x->others[i] != y->others[i] || x->other_factors[i] != y->other_factors[i]) return false;
@@ -611,6 +632,8 @@ bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, ui
         numbered na = number_of(h, x, a), nb = number_of(h, y, b);
         return numbers_apart(a, &na, b, &nb);
     }
+    if (ox->model == h->origins.data[y].model && ox->model != HB_NONE && is_given(h, x, a, pa) && is_given(h, y, b, pb))
+        return true; /* the work and what is done after it, of one request */
     if (is_creator(h, x, y)) return is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa);
     if (is_creator(h, y, x)) return is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb);
     return false;

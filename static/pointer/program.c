@@ -509,6 +509,7 @@ static bool is_accessor(const pta_func *f)
         "_ZNSt10lock_guardI", "_ZNSt11unique_lockI", "_ZNSt11scoped_lockI", "_ZNSt11shared_lockI", "_ZNSt5mutex", "_ZNSt12__mutex_base",
         "_ZNSt15recursive_mutex", "_ZNSt12shared_mutex", "_ZNSt22__shared_mutex_pthread", "_ZNSt6atomicI", "_ZNKSt6atomicI",
         "_ZNSt13__atomic_baseI", "_ZNKSt13__atomic_baseI", "_ZNSt11atomic_flag", "_ZNSt6threadC", "_ZNSt6threadD", "_ZNSt6threadaS",
+        "_ZSt11__addressofI", "_ZSt4moveI", "_ZSt7forwardI", "_ZNSt18condition_variable",
         "_ZL20__gthread_mutex_lock", "_ZL22__gthread_mutex_unlock", "_ZL23__gthread_mutex_trylock",
     };
     for (unsigned i = 0; i < sizeof prefixes / sizeof *prefixes && f->stmts.len <= WRAPPER_STATEMENTS; i++)
