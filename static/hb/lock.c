@@ -532,6 +532,26 @@ ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
     return 0;
 }
 
+/* The number of a section, whichever call it came from. */
+static bool is_section(const hb *h, uint32_t instance, const ir_func *ir, ir_value v)
+{
+    const ir_insn *phi = &ir->insns[v];
+    for (uint32_t i = 0; i < phi->b; i++) {
+        const ir_insn *result = &ir->insns[value_plain(ir, ir->args[phi->a + i], 4)];
+        const hb_call *call = result->op == IR_RESULT ? hb_call_at(h, h->instances[instance].func, ir->insns[result->a].insn) : NULL;
+        if (!call || !call->sync || call->sync->kind != SYNC_SECTION) return false;
+    }
+    return phi->b > 0;
+}
+
+static uint32_t add_section(hb *h, uint32_t set, int64_t number)
+{
+    static const char *const names[] = {"omp section 0", "omp section 1", "omp section 2", "omp section 3", "omp section 4", "omp section 5",
+                                        "omp section 6", "omp section 7", "omp section 8"};
+    if (number < 1 || number > 8) return set;
+    return lockset_add(&h->locks->table, set, named_lock(h, names[number], false));
+}
+
 /* What is gained when a branch goes one way. */
 static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t edge, uint32_t set)
 {
@@ -561,6 +581,7 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
         vec_free(&places);
         return guard ? add_edge_access(h, instance, set, value->a, true) : set;
     }
+    if (value->op == IR_PHI && c.code == VALUE_EQUAL && is_section(h, instance, f->ir, c.a)) return add_section(h, set, c.imm);
     if (value->op != IR_RESULT || value->var != IR_RAX) return set;
     const hb_call *call = hb_call_at(h, h->instances[instance].func, f->ir->insns[value->a].insn);
     const sync_entry *sync = call ? hb_call_sync(h, instance, call) : NULL;
@@ -569,6 +590,7 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
         static const char *const numbers[] = {"omp thread 0", "omp thread 1", "omp thread 2", "omp thread 3"};
         return c.imm >= 0 && c.imm < 4 ? lockset_add(&h->locks->table, set, named_lock(h, numbers[c.imm], false)) : set;
     }
+    if (sync->kind == SYNC_SECTION && c.code == VALUE_EQUAL) return add_section(h, set, c.imm);
     bool yes = sync->when == SYNC_ZERO ? zero : sync->when == SYNC_NONZERO && nonzero;
     if (sync->kind == SYNC_GUARD && zero) { /* another thread has made it */
         lock_name made = {0};
@@ -685,7 +707,7 @@ static void find_guards(hb *h, uint32_t instance, const hb_call *call)
 static bool concerns(const sync_entry *sync)
 {
     return sync && (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE || sync->kind == SYNC_ONCE || sync->kind == SYNC_GUARD ||
-                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST);
+                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_SECTION || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST);
 }
 
 static void find_matters(hb *h)

@@ -12,6 +12,7 @@ typedef enum {
     SYNC_GUARD,    /* the same in two steps: an acquire here, a release there (C++ statics) */
     SYNC_GUARD_END,
     SYNC_NUMBER,   /* returns the number of the thread in its team */
+    SYNC_SECTION,  /* returns the number of a section that no other thread runs */
     SYNC_JOIN,     /* waits for the thread whose handle is `arg` */
     SYNC_JOIN_TASKS, /* waits for all tasks that this thread has made */
     SYNC_JOIN_TEAM,

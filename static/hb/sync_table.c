@@ -52,6 +52,7 @@ const sync_entry sync_table[] = {
     NAMED("__kmpc_reduce __kmpc_reduce_nowait", SYNC_NONZERO, "omp reduction"),
     NAMED_END("__kmpc_end_reduce __kmpc_end_reduce_nowait", "omp reduction"),
     PLAIN("omp_get_thread_num", SYNC_NUMBER, -1),
+    PLAIN("GOMP_sections_start GOMP_sections_next", SYNC_SECTION, -1),
     PLAIN("GOMP_barrier GOMP_barrier_cancel __kmpc_barrier GOMP_loop_end GOMP_sections_end", SYNC_BARRIER, -1),
     PLAIN("GOMP_taskwait GOMP_taskgroup_end __kmpc_omp_taskwait __kmpc_end_taskgroup __kmpc_omp_taskwait_deps_51 "
           "__kmpc_omp_wait_deps GOMP_taskwait_depend", SYNC_JOIN_TASKS, -1),

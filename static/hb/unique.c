@@ -470,6 +470,19 @@ static bool is_common(const hb *h, uint32_t origin, const ir_func *ir, ir_value 
     return true;
 }
 
+/* What else the first iteration is a sum of: the rest of a division, which is each thread's own, and addresses that all share. */
+static bool add_others(const hb *h, uint32_t origin, const ir_func *ir, const value_sum *first, ir_value but, int64_t by, numbered *n)
+{
+    for (uint32_t i = 0; i < first->count; i++) {
+        ir_value leaf = first->terms[i].leaf;
+        if (leaf == but || ir->insns[leaf].op == IR_PHI || ir->insns[leaf].op == IR_OPAQUE || ir->insns[leaf].op == IR_SELECT) continue;
+        if (!is_common(h, origin, ir, leaf, 0) || n->other_count == VALUE_TERMS) return false;
+        n->others[n->other_count] = leaf;
+        n->other_factors[n->other_count++] = by * first->terms[i].factor;
+    }
+    return true;
+}
+
 static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
 {
     numbered n = {0};
@@ -506,12 +519,13 @@ static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
                     from_number = found = true; /* every n-th, from the number on */
                     n.factor = by;
                     n.modulo = by * stride;
-                } else if (is_handed_out(h, t->func, f->ir, of) && first.count == 1) { /* iterations of this thread alone */
-                    from_number = found = n.shared_out = true;
-                    n.factor = by;
-                } else if (from_thread_number(h, t->func, f->ir, of, false, 0) && chunked) {
-                    from_number = found = n.shared_out = true;
-                    n.factor = by;
+                } else if (is_handed_out(h, t->func, f->ir, of) || from_thread_number(h, t->func, f->ir, of, false, 0)) {
+                    /* iterations of this thread alone, however many a vector takes at once */
+                    from_number = found = n.shared_out = first.terms[k].factor > 0;
+                    n.factor = by * first.terms[k].factor;
+                    n.base += by * first.add;
+                    if (n.high > n.factor) n.high = n.factor;
+                    if (!add_others(h, origin, f->ir, &first, of, by, &n)) return n;
                 } else if (is_number(h, origin, t->instance, f->ir, of, &step) && first.count == 1 && end.known && end.count == 1 &&
                            end.terms[0].leaf == of && end.terms[0].factor == first.terms[k].factor &&
                            end.add - first.add <= first.terms[k].factor * step && end.add > first.add) {
