@@ -376,3 +376,34 @@ bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint6
     }
     return false;
 }
+
+uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS])
+{
+    const graph_context *c = &p->contexts.data[place->context];
+    for (uint32_t i = 0; i < c->count && i < PTA_HEAP_CALLS; i++)
+        calls[i] = c->calls[i];
+    return c->count < PTA_HEAP_CALLS ? c->count : PTA_HEAP_CALLS;
+}
+
+uint32_t pta_context_base(const pta *p, uint32_t context)
+{
+    return p->contexts.data[context].base;
+}
+
+void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
+{
+    pta_places holds = {0};
+    for (uint32_t i = 0; i < p->cells.len; i++) {
+        const graph_cell *cell = &p->cells.data[i];
+        const pta_set *set = &p->nodes.data[graph_component(p, cell->load)].set;
+        if (!set->len) continue;
+        pta_set copy = {.tame = true};
+        key_list added = {0};
+        set_add(&copy, set->keys, set->len, 0, graph_world(p), &added);
+        give_places(p, &copy, &holds);
+        vec_free(&added);
+        pta_place word = place_of(&p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
+        visit(with, &word, &holds);
+    }
+    vec_free(&holds);
+}

@@ -154,7 +154,9 @@ uint32_t program_import(pta_program *program, const char *name)
     name_entry *known = name_find(&program->maps->names, name);
     if (known) return known->func;
     const char *copy = arena_string(&program->memory, name, strlen(name));
-    const char *text = model_find(name);
+    const pta_wishes *wishes = program->wishes;
+    const char *wished = wishes && wishes->model ? wishes->model(wishes->with, name) : NULL;
+    const char *text = wished ? wished : model_find(name);
     uint32_t func = PTA_NO_FUNC;
     race_error error;
     if (text) {
@@ -492,9 +494,33 @@ static void add_start(pta_program *program, uint32_t data)
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
+/* A function of a module that a model was wished for does what the model says, and nothing else. */
+static void replace_bodies(pta_program *program)
+{
+    const pta_wishes *wishes = program->wishes;
+    uint32_t count = program->funcs.len;
+    for (uint32_t f = 0; wishes && wishes->model && f < count; f++) {
+        pta_func *func = &program->funcs.data[f];
+        const char *text = func->lift ? wishes->model(wishes->with, func->name) : NULL;
+        race_error error;
+        if (!text) continue;
+        vec_free(&func->stmts);
+        func->access_count = 0;
+        func->var_count = PTA_FIRST_LOCAL;
+        func->clone = func->modelled = true;
+        model_fill(program, f, text, &error);
+    }
+}
+
 pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
 {
+    return pta_program_open_for(modules, count, jobs, NULL);
+}
+
+pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes)
+{
     pta_program *program = base_alloc_zero(1, sizeof *program);
+    program->wishes = wishes;
     program->maps = base_alloc_zero(1, sizeof *program->maps);
     program->modules = base_alloc((size_t)count * sizeof *modules);
     memcpy(program->modules, modules, (size_t)count * sizeof *modules);
@@ -520,11 +546,13 @@ pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
         resolve_imports(program, m);
     for (uint32_t m = 0; m < count; m++)
         generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
+    replace_bodies(program);
     add_outside(program);
     add_start(program, add_data(program));
     add_wilderness(program);
     program_find_wrappers(program);
     program_prune(program);
+    program->wishes = NULL;
     return program;
 }
 

@@ -1,5 +1,7 @@
-/* Allocator wrappers: each call of one has its own instance, whatever the contexts are, so that each caller has its own objects. */
+/* Functions of which each call has its own instance, whatever the contexts are: allocator wrappers, so that each caller has its
+ * own objects, small functions that start threads for others, and what an optimiser would have inlined. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "static/pointer/program.h"
 
@@ -43,6 +45,37 @@ static bool model_allocates(const pta_program *program, const pta_func *f)
     return false;
 }
 
+/* A small function that starts threads for others: whose thread it is depends on who calls it. */
+static bool is_spawner(const pta_program *program, const pta_func *f)
+{
+    for (uint32_t i = 0; f->stmts.len <= WRAPPER_STATEMENTS && i < f->stmts.len; i++) {
+        if (f->stmts.data[i].kind != PTA_CALL) continue;
+        uint32_t model = program->calls.data[f->stmts.data[i].ref].func;
+        if (model == PTA_NO_FUNC || program->funcs.data[model].lift) continue;
+        const pta_func *m = &program->funcs.data[model];
+        for (uint32_t k = 0; k < m->stmts.len; k++)
+            if (m->stmts.data[k].kind == PTA_CALL && program->calls.data[m->stmts.data[k].ref].spawn == PTA_SPAWN_THREAD &&
+                !program->calls.data[m->stmts.data[k].ref].in_loop)
+                return true;
+    }
+    return false;
+}
+
+/* What an optimiser would have inlined: members of guards, mutexes, atomics and threads of C++. */
+static bool is_accessor(const pta_func *f)
+{
+    static const char *const prefixes[] = {
+        "_ZNSt10lock_guardI", "_ZNSt11unique_lockI", "_ZNSt11scoped_lockI", "_ZNSt11shared_lockI", "_ZNSt5mutex", "_ZNSt12__mutex_base",
+        "_ZNSt15recursive_mutex", "_ZNSt12shared_mutex", "_ZNSt22__shared_mutex_pthread", "_ZNSt6atomicI", "_ZNKSt6atomicI",
+        "_ZNSt13__atomic_baseI", "_ZNKSt13__atomic_baseI", "_ZNSt11atomic_flag", "_ZNSt6threadC", "_ZNSt6threadD", "_ZNSt6threadaS",
+        "_ZSt11__addressofI", "_ZSt4moveI", "_ZSt7forwardI", "_ZNSt18condition_variable",
+        "_ZL20__gthread_mutex_lock", "_ZL22__gthread_mutex_unlock", "_ZL23__gthread_mutex_trylock",
+    };
+    for (unsigned i = 0; i < sizeof prefixes / sizeof *prefixes && f->stmts.len <= WRAPPER_STATEMENTS; i++)
+        if (!strncmp(f->name, prefixes[i], strlen(prefixes[i]))) return true;
+    return false;
+}
+
 enum { WRAPPER_ROUNDS = 3 }; /* wrappers of wrappers */
 
 void program_find_wrappers(pta_program *program)
@@ -60,6 +93,10 @@ void program_find_wrappers(pta_program *program)
         for (uint32_t i = 0; i < found.len; i++)
             allocates[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
         vec_free(&found);
+    }
+    for (uint32_t f = 0; f < program->funcs.len; f++) {
+        pta_func *func = &program->funcs.data[f];
+        if (func->lift && !func->root && !func->clone) func->clone = is_accessor(func) || is_spawner(program, func);
     }
     free(allocates);
 }
