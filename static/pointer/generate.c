@@ -176,9 +176,14 @@ static void name_save_area(generator *g)
 
 /* --- the function ------------------------------------------------------------------------------------------------------- */
 
-/* A number that is loaded: only the offset of a thread-local variable is of interest. */
+/* A number: only the offset of a thread-local variable, loaded or added to, is of interest. */
 static form number_form(generator *g, const ir_insn *insn)
 {
+    if (insn->op == IR_COPY || insn->op == IR_LEA) {
+        form of = insn->width == 8 && insn->a && !(insn->op == IR_LEA && insn->b) ? g->forms[insn->a] : (form){0};
+        return of.kind == FORM_TPOFF ? form_add(of, insn->op == IR_LEA ? insn->imm : 0) : (form){0};
+    }
+    if (insn->op != IR_LOAD) return (form){0};
     const ir_insn *access = &g->ir->insns[insn->a];
     form f, base = access->a ? g->forms[access->a] : (form){0};
     bool constant = insn->width == 8 && !access->b && base.kind == FORM_CONST &&
@@ -194,9 +199,9 @@ static form value_form(generator *g, ir_value v)
     uint8_t base;
     if (insn->op != IR_ENTRY && ir_frame_offset(g->ir, v, &offset, &base))
         return (form){base ? FORM_ALIGNED : FORM_FRAME, 0, offset};
-    if (g->kinds[v] == KIND_NUMBER && insn->op < IR_ACCESS) return (form){0};
-    if (g->kinds[v] == KIND_NUMBER && (insn->op == IR_LOAD || insn->op == IR_RESULT || insn->op == IR_CLOBBER))
-        return insn->op == IR_LOAD ? number_form(g, insn) : (form){0};
+    if (g->kinds[v] == KIND_NUMBER &&
+        (insn->op < IR_ACCESS || insn->op == IR_LOAD || insn->op == IR_RESULT || insn->op == IR_CLOBBER))
+        return number_form(g, insn);
     switch (insn->op) {
     case IR_ENTRY:
         return ir_frame_offset(g->ir, v, &offset, &base) && !base ? (form){FORM_FRAME, 0, offset} : entry_form(g, v);

@@ -138,6 +138,21 @@ __attribute__((noinline)) static long before_start(long n)
     return pairs[n - 2].first + a + b + c + d;
 }
 
+/* perl: the same with bytes, `name[length - 2]`, from a place in the variable before. */
+__attribute__((noipa)) static void spell(char *name, unsigned long *length)
+{
+    memcpy(name, "package::", 10);
+    *length = 9;
+}
+
+__attribute__((noinline)) static int ends_in_colons(void)
+{
+    unsigned long length;
+    char name[200];
+    spell(name, &length);
+    return length > 2 && name[length - 2] == ':';
+}
+
 /* sqlite3: the rest of a struct from one of its members on, cleared and copied as one. */
 struct parts {
     long head;
@@ -219,5 +234,6 @@ int main(int argc, char **argv)
     leftover(object, object + 10, argc + 3);
     rest(object, argc + 70);
     options(object, argc + 140);
+    if (!ends_in_colons()) return 3;
     return before_start(argc + 5) != 8;
 }
