@@ -298,6 +298,15 @@ form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)
     return form_var(var);
 }
 
+form form_rounded(generator *g, ir_value v, uint64_t scale)
+{
+    ir_value p = v ? linear_rounded(g->ir, v, scale) : 0;
+    if (!p || g->forms[p].kind == FORM_NONE || g->forms[p].kind == FORM_TPOFF) return (form){0};
+    uint32_t var = form_new_var(g);
+    form_copy(g, var, g->forms[p], 0, scale <= 16 ? PTA_ALIGN + (uint32_t)scale : PTA_ANY | PTA_BACK);
+    return form_var(var);
+}
+
 /* A pointer is added to a number: the other operand is none, whatever it looks like. */
 void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb)
 {

@@ -92,6 +92,8 @@ typedef struct {
 } form_index;
 form_index form_index_of(const generator *g, ir_value v, int64_t scale);
 form_index form_without_shift(form_index index);
+/* v * scale where that is a pointer rounded down by shifts; or nothing. */
+form form_rounded(generator *g, ir_value v, uint64_t scale);
 /* dst may be what `f` is with `delta` and the index added. */
 void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index);
 uint32_t form_both_strides(uint32_t a, uint32_t b);

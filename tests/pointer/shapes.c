@@ -1,5 +1,6 @@
 /* Shapes of code that compilers make of real programs and that were once misread, as the machine sees them: each function
  * accesses an object that the analysis has to find. Run by tests/pointer/test_oracle.sh. */
+#include <alloca.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,30 @@ __attribute__((noinline)) static int ends_in_colons(void)
     return length > 2 && name[length - 2] == ':';
 }
 
+/* redis: arrays of variable length, whose address gcc rounds by shifts, and memory from alloca. */
+struct text {
+    long tag;
+    char *at;
+};
+
+__attribute__((noipa)) static void write_texts(struct text **texts, int n)
+{
+    for (int i = 0; i < n; i++)
+        *texts[i]->at = 1;
+}
+
+__attribute__((noinline)) static void variable_length(char *object, int n)
+{
+    struct text texts[n], *pointers[n], *more = alloca(sizeof *more * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        texts[i] = (struct text){i, object + i};
+        pointers[i] = &texts[i];
+        more[i] = texts[i];
+    }
+    write_texts(pointers, n);
+    *more[n - 1].at = 2;
+}
+
 /* sqlite3: the rest of a struct from one of its members on, cleared and copied as one. */
 struct parts {
     long head;
@@ -235,5 +260,6 @@ int main(int argc, char **argv)
     rest(object, argc + 70);
     options(object, argc + 140);
     if (!ends_in_colons()) return 3;
+    variable_length(object, argc + 3);
     return before_start(argc + 5) != 8;
 }
