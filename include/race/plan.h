@@ -3,7 +3,7 @@
  * A plan is one file, named `<build id>.plan`. It is little-endian, every record has a fixed size and its natural
  * alignment, and nothing in it is a pointer, so that an engine maps it read-only and uses it in place:
  *
- *   header | sites | actions | sources | objects | strings
+ *   header | sites | actions | sources | objects | strings | unwind
  *
  * Addresses are module-relative: ELF virtual addresses of the file, before the load bias. An engine adds the bias.
  *
@@ -28,14 +28,14 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 1 };
+enum { PLAN_VERSION = 2 };
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
 typedef struct {
     uint64_t offset; /* from the start of the file, a multiple of 8 */
     uint32_t count;  /* records; bytes for PLAN_STRINGS */
-    uint32_t record; /* bytes of one record; 0 for a table that is not there (PLAN_UNWIND, so far) */
+    uint32_t record; /* bytes of one record */
 } plan_table;
 
 enum { PLAN_ID_IS_HASH = 1 }; /* header flags: the module has no build id; `build_id` is a hash of its contents */
@@ -71,7 +71,9 @@ typedef struct {
     uint8_t flags;         /* 15  PLAN_CALL */
     uint32_t dead;         /* 16  PLAN_DEAD_*: free to overwrite right before the instruction */
     uint32_t source;       /* 20  in the table of sources, plus 1; 0: unknown */
-    uint32_t warnings[2];  /* 24  0; for the static warnings that the site takes part in */
+    uint32_t warnings;     /* 24  ids of the static warnings that the site takes part in, separated by blanks, in the
+                                  table of strings; 0: none */
+    uint32_t reserved;     /* 28  0 */
 } plan_site;
 
 enum { /* bits of plan_site.dead; bits 0 to 15 are the general registers by their machine numbers, rax to r15 */
@@ -129,8 +131,19 @@ typedef struct {
     int32_t stride;  /* 24  bytes from one element to the next; 0 when count is 1 */
     uint8_t counter; /* 28  a value that holds the number of elements, or nothing */
     uint8_t slot;    /* 29  PLAN_CAPTURE: less than PLAN_CAPTURES; else 0 */
-    uint8_t reserved[2]; /* 30  0 */
+    uint8_t claim;   /* 30  PLAN_CLAIM_*: not PLAN_CLAIM_NONE: a PLAN_CHECK that the analysis says is not needed, and why;
+                            engines skip it unless the claims are being audited */
+    uint8_t reserved;    /* 31  0 */
 } plan_action;
+
+enum { /* why a check is not needed */
+    PLAN_CLAIM_NONE,
+    PLAN_CLAIM_LOCAL,     /* no other thread ever touches the memory, as long as it has this use */
+    PLAN_CLAIM_READ_ONLY, /* nobody writes it while there are several threads */
+    PLAN_CLAIM_ORDERED,   /* every access that conflicts is ordered by fork, join, ... */
+    PLAN_CLAIM_GUARDED,   /* every access that conflicts holds a common lock */
+    PLAN_CLAIMS
+};
 
 typedef struct {
     uint32_t function; /*  0  name, in the table of strings; 0 (the empty string): unknown */
@@ -148,6 +161,16 @@ typedef struct {
     uint32_t reserved; /* 20  0 */
 } plan_object;
 
+typedef struct {       /* from `start` on, to the next row: how to find the caller's frame */
+    uint32_t start;    /*  0  relative to `low` of the header; strictly increasing over the table */
+    int32_t cfa;       /*  4  the frame's address (CFA) is register `base` plus this; the return address lies 8 below it */
+    int32_t rbp;       /*  8  the caller's rbp lies at the CFA plus this; 0: it still is in rbp */
+    uint8_t base;      /* 12  PLAN_UNWIND_RSP, PLAN_UNWIND_RBP; PLAN_UNWIND_END: unknown, or there is no caller */
+    uint8_t reserved[3]; /* 13  0 */
+} plan_unwind;
+enum { PLAN_UNWIND_END = 0xff, PLAN_UNWIND_RSP = 4, PLAN_UNWIND_RBP = 5 }; /* machine numbers of registers */
+
+_Static_assert(sizeof(plan_unwind) == 16, "format");
 _Static_assert(sizeof(plan_header) == 256, "format");
 _Static_assert(sizeof(plan_site) == 32, "format");
 _Static_assert(sizeof(plan_action) == 32, "format");
@@ -168,7 +191,8 @@ typedef enum {
     PLAN_BAD_ACTION,
     PLAN_BAD_SOURCE,
     PLAN_BAD_OBJECT,
-    PLAN_BAD_STRING
+    PLAN_BAD_STRING,
+    PLAN_BAD_UNWIND
 } plan_status;
 
 typedef struct {
@@ -178,7 +202,8 @@ typedef struct {
     const plan_source *sources;
     const plan_object *objects;
     const char *strings;
-    uint32_t site_count, action_count, source_count, object_count, string_bytes;
+    const plan_unwind *unwind;
+    uint32_t site_count, action_count, source_count, object_count, string_bytes, unwind_count;
 } plan;
 
 /* Checks everything this header says about the `size` bytes at `bytes` (aligned to 8) and fills `out`, which points
@@ -190,6 +215,7 @@ const plan_site *plan_site_at(const plan *p, uint64_t addr);       /* starts at 
 const plan_site *plan_site_covering(const plan *p, uint64_t addr); /* addr in [start, start + length), or NULL */
 const plan_object *plan_object_covering(const plan *p, uint64_t addr);
 const char *plan_string(const plan *p, uint32_t offset);
+const plan_unwind *plan_unwind_at(const plan *p, uint64_t addr); /* the row that addr is in, or NULL */
 
 /* The id of a module that has no build id, as its plan is named: XXH3-128, in hex, of the whole file. */
 void plan_content_id(const void *bytes, size_t size, char id[33]);

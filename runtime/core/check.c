@@ -75,7 +75,8 @@ void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t ep
 
 static ft_side side(core_state *core, uint32_t thread, ft_site where, bool is_write)
 {
-    return (ft_side){thread, where_site(core, where), where_stack(where), is_write};
+    ft_site site = where_site(core, where);
+    return (ft_side){thread, site & ~SITE_FREE, where_stack(where), is_write, site & SITE_FREE};
 }
 
 void access_tell_races(access_state *a)
@@ -245,6 +246,13 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
+    if (size <= 8 && !thread->inside && sync_is_atomic(core, addr)) {
+        if (op == OP_WRITE)
+            ft_release(thread, addr);
+        else
+            ft_acquire(thread, addr);
+        return;
+    }
     check_slow(state_of(thread), e, op, site);
 }
 

@@ -38,7 +38,7 @@ typedef struct ft_thread ft_thread;
 /* Where an access happened. The engine chooses the numbers, below FT_SITES and best dense, so that whatever is kept per
  * site (counters, for one) can be an array; 0 is "unknown". */
 typedef uint32_t ft_site;
-enum { FT_SITES = 1 << 30 };
+enum { FT_SITES = 1 << 29 };
 
 /* --- layout that an engine may inline --------------------------------------------------------------------------------
  *
@@ -95,6 +95,7 @@ typedef struct {
     ft_site site;
     uint32_t stack; /* for ft_stack_get; 0: none was kept */
     bool is_write;
+    bool is_free; /* a write that is the free of a block */
 } ft_side;
 
 typedef struct {
@@ -184,6 +185,12 @@ void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there 
 void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered before later acquires */
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
 
+/* An atomic instruction on `object`: before it, if it writes; after it, if it reads. A plain access of up to 8 bytes at
+ * the same address, made after that, is taken as atomic too (a release when it writes, an acquire when it reads): on
+ * x86 an atomic store or load is a plain move, which nobody can tell. */
+void ft_atomic_before(ft_thread *thread, uint64_t object);
+void ft_atomic_after(ft_thread *thread, uint64_t object);
+
 /* A reader-writer lock. `unlock` finds out which of the two it was. */
 void ft_lock_read(ft_thread *thread, uint64_t object);
 void ft_lock_write(ft_thread *thread, uint64_t object);
@@ -193,6 +200,10 @@ void ft_unlock(ft_thread *thread, uint64_t object);
 void ft_barrier_init(ft_thread *thread, uint64_t object, uint32_t count);
 uint32_t ft_barrier_enter(ft_thread *thread, uint64_t object);
 void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round);
+/* The same for a barrier whose rounds the caller counts, each thread for itself, and whose number of threads is not known:
+ * all of a round have entered it before one leaves it. A thread may enter a round more than once, and leaves as often. */
+void ft_barrier_enter_round(ft_thread *thread, uint64_t object, uint32_t round);
+void ft_barrier_leave_round(ft_thread *thread, uint64_t object, uint32_t round);
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
@@ -211,6 +222,8 @@ void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size);
 /* A block of the program's heap. Freeing counts as a write of all of it; allocating clears it. */
 void ft_allocated(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site);
 void ft_freed(ft_thread *thread, uint64_t addr, ft_site site);
+/* A block is freed by code whose order is not known: it is no more, and that is no access. */
+void ft_discarded(ft_thread *thread, uint64_t addr);
 
 typedef struct {
     uint64_t addr, size;

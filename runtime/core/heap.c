@@ -58,7 +58,16 @@ void ft_freed(ft_thread *thread, uint64_t addr, ft_site site)
     core_state *core = core_of_thread(thread);
     heap_block *b = remove_block(core, addr);
     if (!b) return;
-    ft_write(thread, addr, b->block.size, site);
+    ft_write(thread, addr, b->block.size, site | SITE_FREE);
+    give_block(core, b);
+}
+
+void ft_discarded(ft_thread *thread, uint64_t addr)
+{
+    core_state *core = core_of_thread(thread);
+    heap_block *b = remove_block(core, addr);
+    if (!b) return;
+    ft_clear(thread, addr, b->block.size);
     give_block(core, b);
 }
 

@@ -30,6 +30,7 @@
 
 #define WHERE_READERS 0x80000000u
 #define WHERE_STACK   0x40000000u
+#define SITE_FREE     0x20000000u /* of a site: the access is the free of a block */
 #define CELL_SPLIT    0xffffffffu
 
 enum { NO_SLOT = 0xffff };
@@ -178,6 +179,7 @@ typedef struct sync_object {
     uint64_t addr;
     uint32_t writer;          /* number + 1 of the thread that holds it for writing */
     uint32_t known_to;        /* number + 1 of a thread that knows all of released[0] */
+    bool is_atomic;           /* the location of atomic instructions */
     uint32_t count;           /* barrier: threads of a round */
     uint32_t arrived;         /* barrier: threads of this round that have arrived */
     uint32_t round;           /* barrier: the one that threads enter now */
@@ -436,6 +438,7 @@ void core_reset(thread_state *t, reset_kind kind, uint32_t seen);
 /* sync.c */
 void sync_reset(core_state *core, bool unlock);                         /* nothing was released anywhere */
 void sync_forget_range(core_state *core, uint64_t addr, uint64_t size); /* the objects there are no more */
+bool sync_is_atomic(core_state *core, uint64_t addr); /* plain accesses there are atomic too */
 
 /* stack.c */
 ft_site where_site(core_state *core, ft_site where);

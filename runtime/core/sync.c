@@ -54,6 +54,7 @@ static void clear_object(sync_object *o)
     clear_clock(&o->released[0]);
     clear_clock(&o->released[1]);
     o->writer = o->known_to = 0;
+    o->is_atomic = false;
 }
 
 /* A thread works on an object between these two. `create`: it is made when it is not there. NULL: it is not. */
@@ -150,6 +151,36 @@ void ft_forget(ft_thread *thread, uint64_t object)
     sync_object *o = begin(thread, object, false);
     if (o) clear_object(o);
     end(thread, object, false);
+}
+
+void ft_atomic_before(ft_thread *thread, uint64_t object)
+{
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, true);
+    if (o) {
+        o->is_atomic = true;
+        release(core_of_thread(thread), o, state_of(thread));
+    }
+    end(thread, object, true);
+}
+
+void ft_atomic_after(ft_thread *thread, uint64_t object)
+{
+    ft_acquire(thread, object);
+}
+
+bool sync_is_atomic(core_state *core, uint64_t addr)
+{
+    const region *r = region_at(core, addr);
+    if (!r || !__atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].objects, __ATOMIC_ACQUIRE)) return false;
+    object_bucket *bucket = bucket_of(core, addr);
+    spin_lock(core, &bucket->lock);
+    sync_object *o = bucket->first;
+    while (o && o->addr != addr)
+        o = o->next;
+    bool is_atomic = o && o->is_atomic;
+    spin_unlock(&bucket->lock);
+    return is_atomic;
 }
 
 /* Readers come after writers, writers after readers and writers. Who the writer is must be right at all times. */
@@ -257,6 +288,31 @@ void ft_barrier_leave(ft_thread *thread, uint64_t object, uint32_t round)
     end(thread, object, false);
 }
 
+void ft_barrier_enter_round(ft_thread *thread, uint64_t object, uint32_t round)
+{
+    if (!is_concurrent(thread->core)) return;
+    core_state *core = core_of_thread(thread);
+    sync_object *o = begin(thread, object, true);
+    barrier_round *r = o ? round_at(core, o, round, true) : NULL;
+    if (r) {
+        thread_to_clock(core, state_of(thread), &r->released);
+        r->inside++;
+    }
+    end(thread, object, true);
+}
+
+void ft_barrier_leave_round(ft_thread *thread, uint64_t object, uint32_t round)
+{
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, false);
+    barrier_round *r = o ? round_at(core_of_thread(thread), o, round, false) : NULL;
+    if (r) {
+        clock_to_thread(&r->released, state_of(thread));
+        if (--r->inside == 0) drop_round(o, r);
+    }
+    end(thread, object, false);
+}
+
 /* --- forgetting --------------------------------------------------------------------------------------------------- */
 
 /* Threads may still be on their way out of a barrier whose memory has another use already. */
@@ -332,8 +388,10 @@ void sync_reset(core_state *core, bool unlock)
         if (unlock) bucket->lock = 0;
         for (sync_object *o = bucket->first; o; o = o->next) {
             uint32_t writer = o->writer;
+            bool is_atomic = o->is_atomic;
             clear_object(o);
             o->writer = writer;
+            o->is_atomic = is_atomic;
             for (barrier_round *r = o->rounds; r; r = r->next)
                 clear_clock(&r->released);
             mark(core, o->addr); /* the marks were in the shadow memory that is gone */

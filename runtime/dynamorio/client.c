@@ -1,6 +1,6 @@
-/* librace.so: start, options, the host of the core, the end.
+/* librace.so: start, options, the host of core and report, the end.
  *
- *   drrun -c librace.so -plan DIR [-log DIR] [-exit_code N] [-stats] [-unchecked] -- PROGRAM ARGS
+ *   drrun -c librace.so [OPTION...] -- PROGRAM [ARGUMENT...]
  *
  * Memory comes from DynamoRIO and the system, never from the program's heap. */
 #include "runtime/dynamorio/client.h"
@@ -9,27 +9,24 @@
 #include "drutil.h"
 #include "drwrap.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
-client_state client = {.plan_dir = ".race/plans", .exit_code = 66, .log = INVALID_FILE, .next_site = 1};
+client_state client;
 
-void client_say(const char *format, ...)
+/* By hand: errno of whatever libc is current stays as it is. */
+static long system_call(long number, long a, long b, long c)
 {
-    char line[1024];
-    va_list args;
-    va_start(args, format);
-    int len = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (len < 0) return;
-    dr_fprintf(STDERR, "race: %s\n", line);
-    if (client.log != INVALID_FILE) dr_fprintf(client.log, "race: %s\n", line);
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return result;
 }
 
-/* --- the core's host ---------------------------------------------------------------------------------------------- */
+/* --- the host ----------------------------------------------------------------------------------------------------- */
 
 static void *host_reserve(void *context, size_t size)
 {
@@ -38,13 +35,7 @@ static void *host_reserve(void *context, size_t size)
 
 static void host_discard(void *context, void *pages, size_t size)
 {
-    /* by hand: errno of whatever libc is current stays as it is */
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(SYS_madvise), "D"(pages), "S"(size), "d"(MADV_DONTNEED)
-                     : "rcx", "r11", "memory");
-    if (result) memset(pages, 0, size);
+    if (system_call(SYS_madvise, (long)pages, (long)size, MADV_DONTNEED)) memset(pages, 0, size);
 }
 
 static void host_yield(void *context)
@@ -52,94 +43,112 @@ static void host_yield(void *context)
     dr_thread_yield();
 }
 
-static void host_notice(void *context, const char *line)
+static bool host_read(void *context, uint64_t from, void *to, size_t size)
 {
-    client_say("%s", line);
+    size_t done;
+    return dr_safe_read((void *)from, size, to, &done) && done == size;
+}
+
+static const void *host_map(void *context, const char *path, size_t *size)
+{
+    file_t file = dr_open_file(path, DR_FILE_READ);
+    if (file == INVALID_FILE) return NULL;
+    uint64 bytes = 0;
+    void *map = NULL;
+    bool known = dr_file_size(file, &bytes);
+    *size = bytes;
+    if (known && !bytes) map = &client; /* any pointer */
+    if (known && bytes) map = dr_map_file(file, size, 0, NULL, DR_MEMPROT_READ, DR_MAP_PRIVATE);
+    dr_close_file(file);
+    if (map && *size < bytes) {
+        dr_unmap_file(map, *size);
+        return NULL;
+    }
+    if (map) *size = bytes; /* the mapping is of whole pages */
+    return map;
+}
+
+static void host_unmap(void *context, const void *map, size_t size)
+{
+    if (size) dr_unmap_file((void *)map, size);
+}
+
+static int host_open(void *context, const char *path)
+{
+    dr_delete_file(path);
+    file_t file = dr_open_file(path, DR_FILE_WRITE_APPEND);
+    return file == INVALID_FILE ? -1 : file;
+}
+
+static bool host_write(void *context, int file, const void *bytes, size_t size)
+{
+    return dr_write_file(file == REPORT_STDERR ? STDERR : file, bytes, size) == (ssize_t)size;
+}
+
+static void host_close(void *context, int file)
+{
+    dr_close_file(file);
+}
+
+static uint64_t host_now(void *context)
+{
+    struct timespec t = {0};
+    system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int host_pid(void *context)
+{
+    return dr_get_process_id();
+}
+
+static void host_sleep(void *context, unsigned milliseconds)
+{
+    dr_sleep((int)milliseconds);
+}
+
+static void host_halt(void *context, int code)
+{
+    report_summary(client.report);
+    dr_exit_process(code);
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static const char help[] = "librace.so: reports data races of a program that `race` has made plans for\n"
-                           "\n"
-                           "usage: drrun -c librace.so [OPTION...] -- PROGRAM [ARGUMENT...]\n"
-                           "\n"
-                           "  -plan DIR       where the plans are, one <build id>.plan per module (.race/plans)\n"
-                           "  -log DIR        also write reports to DIR/race.<pid>.log\n"
-                           "  -exit_code N    exit code when the program ended with 0 but raced (66)\n"
-                           "  -stats          print counters at exit\n"
-                           "  -unchecked      run modules whose plan is damaged without checks instead of refusing\n"
-                           "  -help           this text\n";
-
-static void refuse(const char *what, const char *which)
+static void refuse(const char *what)
 {
-    dr_fprintf(STDERR, "race: librace.so: %s %s (see -help)\n", what, which);
+    dr_fprintf(STDERR, "race: librace.so: %s\n", what);
     dr_abort_with_code(2);
 }
 
-static int number_option(const char *text)
+static void read_options(int argc, const char *argv[], report_options *options)
 {
-    int value = 0;
-    for (const char *c = text; *c; c++) {
-        if (*c < '0' || *c > '9' || value > 255) refuse("not an exit code:", text);
-        value = value * 10 + (*c - '0');
+    char problem[300];
+    options_default(options);
+    switch (options_parse(options, 1, argc, argv, problem, sizeof problem)) {
+    case OPTIONS_OK: return;
+    case OPTIONS_HELP:
+        dr_fprintf(STDOUT, "librace.so: reports data races of a program that `race` has made plans for\n\n"
+                           "usage: drrun -c librace.so [OPTION...] -- PROGRAM [ARGUMENT...]\n\n");
+        dr_write_file(STDOUT, options_help, strlen(options_help));
+        dr_abort_with_code(0);
+        return;
+    case OPTIONS_BAD: refuse(problem);
     }
-    if (!*text || value > 255) refuse("not an exit code:", text);
-    return value;
-}
-
-static void parse_options(int argc, const char *argv[])
-{
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        const char **text = !strcmp(argv[i], "-plan")  ? &client.plan_dir
-                            : !strcmp(argv[i], "-log") ? &client.log_dir
-                                                       : NULL;
-        bool number = !strcmp(argv[i], "-exit_code");
-        if ((text || number) && !value) refuse("no value for option", argv[i]);
-        if (text) {
-            *text = value;
-            i++;
-        } else if (number) {
-            client.exit_code = number_option(value);
-            i++;
-        } else if (!strcmp(argv[i], "-stats")) {
-            client.stats = true;
-        } else if (!strcmp(argv[i], "-unchecked")) {
-            client.unchecked = true;
-        } else if (!strcmp(argv[i], "-help")) {
-            dr_fprintf(STDOUT, "%s", help);
-            dr_abort_with_code(0);
-        } else {
-            refuse("unknown option", argv[i]);
-        }
-    }
-}
-
-static void open_log(void)
-{
-    if (!client.log_dir) return;
-    char path[MAXIMUM_PATH];
-    dr_snprintf(path, sizeof path, "%s/race.%d.log", client.log_dir, dr_get_process_id());
-    path[sizeof path - 1] = 0;
-    client.log = dr_open_file(path, DR_FILE_WRITE_OVERWRITE);
-    if (client.log == INVALID_FILE) client_say("%s: cannot be written; reports go to stderr only", path);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void event_fork(void *drcontext)
 {
-    client.reported = 0;
-    if (client.log != INVALID_FILE) dr_close_file(client.log);
-    client.log = INVALID_FILE;
-    open_log();
+    report_forked(client.report);
     thread_forked_process(drcontext);
 }
 
-static void event_exit(void)
+static void event_process_exit(void)
 {
-    report_summary();
-    if (client.log != INVALID_FILE) dr_close_file(client.log);
+    report_summary(client.report);
+    report_close(client.report);
     insert_exit();
     thread_events_exit();
     module_exit();
@@ -147,29 +156,60 @@ static void event_exit(void)
     drutil_exit();
     drreg_exit();
     drmgr_exit();
-    dr_mutex_destroy(client.report_lock);
+    dr_mutex_destroy(client.wrap_lock);
+}
+
+/* For servers: what was found so far, on demand (`nudge`, which is what `race run` does on SIGUSR2). */
+static void event_nudge(void *drcontext, uint64 argument)
+{
+    report_summary(client.report);
 }
 
 DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
 {
     dr_set_client_name("race", "the project's issue tracker");
-    parse_options(argc, argv);
+    report_options options;
+    read_options(argc, argv, &options);
     drreg_options_t registers = {.struct_size = sizeof registers, .num_spill_slots = 4};
     if (!drmgr_init() || drreg_init(&registers) != DRREG_SUCCESS || !drutil_init() || !drwrap_init())
-        refuse("DynamoRIO's extensions do not", "start");
-    client.report_lock = dr_mutex_create();
-    open_log();
-    ft_host host = {
+        refuse("DynamoRIO's extensions do not start");
+    report_host host = {
+        .engine = "dynamorio",
         .reserve = host_reserve,
         .discard = host_discard,
         .yield = host_yield,
-        .race = report_race,
-        .notice = host_notice,
+        .stack = stack_of_access,
+        .read = host_read,
+        .map = host_map,
+        .unmap = host_unmap,
+        .open = host_open,
+        .write = host_write,
+        .close = host_close,
+        .now = host_now,
+        .pid = host_pid,
+        .sleep = host_sleep,
+        .symbol = module_symbol,
+        .halt = host_halt,
     };
-    client.core = ft_create(&host);
-    if (!client.core) refuse("not enough memory", "to start");
+    const char *problem = NULL;
+    client.report = report_create(&host, &options, dr_get_application_name(), &problem);
+    if (!client.report) refuse("not enough memory to start");
+    if (problem) refuse(problem);
+    ft_host core_host = report_core_host(client.report);
+    client.report->core = client.core = ft_create(&core_host);
+    if (!client.core) refuse("not enough memory to start");
+    client.sync = (sync_engine){.report = client.report,
+                                .thread_of = thread_named,
+                                .joined = thread_joined,
+                                .detached = thread_detached,
+                                .watch = wrap_watch,
+                                .sees_mappings = true};
+    if (!sync_create(&client.sync)) refuse("not enough memory to start");
+    client.wrap_lock = dr_mutex_create();
+    ft_set_limits(client.core, &(ft_limits){.shadow_bytes = options.memory});
     module_init();
-    if (!insert_init() || !thread_events_init()) refuse("DynamoRIO's extensions do not", "start");
+    if (!insert_init() || !thread_events_init()) refuse("DynamoRIO's extensions do not start");
     dr_register_fork_init_event(event_fork);
-    client_register_exit_event(event_exit);
+    dr_register_nudge_event(event_nudge, id);
+    client_register_exit_event(event_process_exit);
 }

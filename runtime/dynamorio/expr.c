@@ -18,10 +18,10 @@ static reg_id_t register_of(uint8_t value)
     return value < 16 ? registers[value] : DR_REG_NULL;
 }
 
-opnd_t expr_operand(const plan_action *a, const client_module *module, bool *usable)
+opnd_t expr_operand(const plan_action *a, const report_module *module, bool *usable)
 {
     int64_t disp = a->disp;
-    if (a->base == PLAN_MODULE) disp += module->bias;
+    if (a->base == PLAN_MODULE) disp += (int64_t)module->bias;
     *usable = a->width == 8 && a->bits == PLAN_NOTHING;
     bool plain = a->base == PLAN_MODULE && a->index == PLAN_NOTHING && a->segment == PLAN_SEGMENT_NONE;
     if (plain) return opnd_create_abs_addr((void *)disp, OPSZ_1);
@@ -51,7 +51,7 @@ static uint64_t bit_offset(const plan_action *a, dr_mcontext_t *mc)
     return (uint64_t)elements * a->size;
 }
 
-uint64_t expr_address(const plan_action *a, const client_module *module, dr_mcontext_t *mc)
+uint64_t expr_address(const plan_action *a, const report_module *module, dr_mcontext_t *mc)
 {
     uint64_t addr = (uint64_t)a->disp + expr_value(a->index, mc) * a->scale;
     addr += a->base == PLAN_MODULE ? (uint64_t)module->bias : expr_value(a->base, mc);

@@ -27,7 +27,9 @@
 
 static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size, ft_site site)
 {
-    if (t->ft) (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
+    if (!t->ft) return;
+    if (t->sync.waiting) sync_settle(&t->sync);
+    (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
 }
 
 static void on_read(uint64_t addr, ft_site site, uint size)
@@ -48,19 +50,20 @@ static dr_mcontext_t program_registers(void *drcontext)
 }
 
 /* A check in general: any expression, count and stride. */
-static void on_check(const client_module *module, const plan_action *a, ft_site site)
+static void on_check(const report_module *module, const plan_action *a, ft_site site)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
-    if (!client.core->concurrent) return;
+    if (!client.core->concurrent || !t->ft) return;
+    if (t->sync.waiting) sync_settle(&t->sync);
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t addr = expr_address(a, module, &mc);
     uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
     ft_strided range = {.addr = addr, .size = a->size, .count = elements, .stride = a->stride};
-    if (t->ft) (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
+    (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
 }
 
-static void on_rep_before(const client_module *module, const plan_action *a, uint number)
+static void on_rep_before(const report_module *module, const plan_action *a, uint number)
 {
     const uint64_t direction_flag = 1 << 10;
     void *drcontext = dr_get_current_drcontext();
@@ -83,19 +86,19 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number)
     check(t, a->flags & PLAN_WRITE, first, done * a->size, site);
 }
 
-static void on_atomic_before(const client_module *module, const plan_action *a)
+static void on_atomic_before(const report_module *module, const plan_action *a)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
     dr_mcontext_t mc = program_registers(drcontext);
     t->atomic = expr_address(a, module, &mc);
-    if (t->ft && a->flags & PLAN_RELEASE) ft_release(t->ft, t->atomic);
+    if (t->ft && a->flags & PLAN_RELEASE) ft_atomic_before(t->ft, t->atomic);
 }
 
 static void on_atomic_after(void)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
-    if (t->ft) ft_acquire(t->ft, t->atomic);
+    if (t->ft) ft_atomic_after(t->ft, t->atomic);
 }
 
 /* --- inserted code ------------------------------------------------------------------------------------------------ */
@@ -104,7 +107,7 @@ typedef struct { /* where code is inserted, and for what */
     void *drcontext;
     instrlist_t *block;
     instr_t *where; /* the instruction of the program */
-    const client_module *module;
+    const report_module *module;
     const plan_action *action;
     ft_site site;
 } place;
@@ -189,9 +192,9 @@ static bool put_check(const place *p, opnd_t memory)
     void *dc = p->drcontext;
     reg_id_t a, b, c;
     if (drreg_reserve_aflags(dc, p->block, p->where) != DRREG_SUCCESS) return false;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &a) != DRREG_SUCCESS) goto no_a;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &b) != DRREG_SUCCESS) goto no_b;
-    if (drreg_reserve_register(dc, p->block, p->where, NULL, &c) != DRREG_SUCCESS) goto no_c;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &a) != DRREG_SUCCESS) goto no_a;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &b) != DRREG_SUCCESS) goto no_b;
+    if (drreg_reserve_register(dc, p->block, p->where, &client.scratch, &c) != DRREG_SUCCESS) goto no_c;
 
     bool good = true;
     if (opnd_is_near_abs_addr(memory)) {
@@ -245,6 +248,26 @@ static void put_action(const place *p, instr_t *after, uint number)
     put_call(p, p->where, on_check, 3, module, action, site);
 }
 
+/* A call of a function at the entry of a library function, as long as there are several threads. */
+static void put_entry(void *dc, instrlist_t *block, instr_t *where, const sync_row *row)
+{
+    reg_id_t a;
+    if (drreg_reserve_aflags(dc, block, where) != DRREG_SUCCESS) return;
+    if (drreg_reserve_register(dc, block, where, &client.scratch, &a) == DRREG_SUCCESS) {
+        place p = {.drcontext = dc, .block = block, .where = where};
+        instr_t *done = INSTR_CREATE_label(dc);
+        instrlist_insert_mov_immed_ptrsz(dc, (ptr_int_t)&client.core->concurrent, opnd_create_reg(a), block, where, NULL,
+                                         NULL);
+        put(&p, INSTR_CREATE_cmp(dc, field(a, 0, OPSZ_4), OPND_CREATE_INT8(0)));
+        put_jump(&p, OP_je, done);
+        dr_insert_clean_call_ex(dc, block, where, (void *)wrap_entered,
+                                DR_CLEANCALL_READS_APP_CONTEXT | DR_CLEANCALL_MULTIPATH, 1, OPND_CREATE_INTPTR(row));
+        put(&p, done);
+        drreg_unreserve_register(dc, block, where, a);
+    }
+    drreg_unreserve_aflags(dc, block, where);
+}
+
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
 /* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to
@@ -254,45 +277,64 @@ static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
                                       void **module)
 {
-    client_module *m = module_at(dr_fragment_app_pc(tag));
-    *module = m && m->plan && m->plan->site_count ? m : NULL;
+    report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
+    *module = m && m->plan ? m : loose_wants(m) ? &client.loose : NULL;
     return EMIT;
+}
+
+static void insert_site(void *drcontext, instrlist_t *block, instr_t *instr, bool translating, const report_module *m)
+{
+    const plan_site *s = plan_site_at(m->plan, (uint64_t)instr_get_app_pc(instr) - m->bias);
+    if (!s || !s->action_count) return;
+    bool same = instr_length(drcontext, instr) == s->length;
+    if (!translating)
+        __atomic_fetch_add(same ? &client.report->counters.sites_injected : &client.report->counters.sites_refused, 1,
+                           __ATOMIC_RELAXED);
+    if (!same) return; /* the code is not what the plan was made for */
+    instr_t *after = instr_get_next(instr);
+    for (uint i = 0; i < s->action_count; i++) {
+        const plan_action *a = &m->plan->actions[s->first_action + i];
+        if (a->claim && !client.report->options.audit) continue;
+        put_action(&(place){drcontext, block, instr, m, a, m->first_site + (ft_site)(s - m->plan->sites)}, after, i);
+    }
 }
 
 static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
                                     bool translating, void *module)
 {
-    client_module *m = module;
-    if (!m || !instr_is_app(instr)) return EMIT;
-    uint64_t addr = (uint64_t)(instr_get_app_pc(instr) - m->bias);
-    const plan_site *s = plan_site_at(m->plan, addr);
-    if (!s || !s->action_count) return EMIT;
-    bool same = instr_length(drcontext, instr) == s->length;
-    if (!translating)
-        __atomic_fetch_add(same ? &client.sites_instrumented : &client.sites_refused, 1, __ATOMIC_RELAXED);
-    if (!same) return EMIT; /* the code is not what the plan was made for */
-    instr_t *after = instr_get_next(instr);
-    for (uint i = 0; i < s->action_count; i++) {
-        place p = {drcontext,
-                   block,
-                   instr,
-                   m,
-                   &m->plan->actions[s->first_action + i],
-                   m->first_site + (ft_site)(s - m->plan->sites)};
-        put_action(&p, after, i);
+    if (!instr_is_app(instr)) return EMIT;
+    if (drmgr_is_first_instr(drcontext, instr)) {
+        const sync_row *row = wrap_entry(instr_get_app_pc(instr));
+        if (row) put_entry(drcontext, block, instr, row);
     }
+    if (module == &client.loose)
+        loose_insert(drcontext, block, instr);
+    else if (module)
+        insert_site(drcontext, block, instr, translating, module);
     return EMIT;
+}
+
+void insert_check(void *drcontext, instrlist_t *block, instr_t *where, opnd_t memory, uint size, bool is_write,
+                  ft_site site)
+{
+    plan_action action = {.kind = PLAN_CHECK, .flags = is_write ? PLAN_WRITE : PLAN_READ, .size = size, .count = 1};
+    if (size) put_check(&(place){drcontext, block, where, NULL, &action, site}, memory);
 }
 
 bool insert_init(void)
 {
+    drreg_init_and_fill_vector(&client.scratch, true);
+    drreg_set_vector_entry(&client.scratch, DR_REG_XBP, false); /* stack.c reads it */
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
+    if (client.report->options.all && !drmgr_register_bb_app2app_event(loose_expand, NULL)) return false;
     return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void insert_exit(void)
 {
+    if (client.report->options.all) drmgr_unregister_bb_app2app_event(loose_expand);
     drmgr_unregister_bb_insertion_event(event_insert);
+    drvector_delete(&client.scratch);
 }

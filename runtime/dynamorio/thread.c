@@ -14,6 +14,7 @@ typedef struct client_name {
     uint64_t handle;
     ft_thread *ft;
     bool waits; /* the child has not begun to run */
+    bool ended, detached;
 } client_name;
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -55,9 +56,35 @@ static void name_remove(void *context, ft_thread *ft)
     dr_mutex_unlock(client.names_lock);
 }
 
-static ft_thread *thread_of(void *context, uint64_t handle)
+ft_thread *thread_named(void *context, uint64_t handle)
 {
     return name_find(handle, false);
+}
+
+void thread_joined(void *context, ft_thread *ft)
+{
+    name_remove(context, ft);
+}
+
+/* One of the two flags of a thread's name is set; if both are then, nobody needs it any more. */
+static void name_mark(ft_thread *ft, bool ended)
+{
+    bool gone = false;
+    dr_mutex_lock(client.names_lock);
+    for (client_name *n = client.names; n && !gone; n = n->next)
+        if (n->ft == ft) {
+            *(ended ? &n->ended : &n->detached) = true;
+            gone = n->ended && n->detached;
+        }
+    dr_mutex_unlock(client.names_lock);
+    if (!gone) return;
+    name_remove(NULL, ft);
+    ft_never_joined(client.core, ft);
+}
+
+void thread_detached(void *context, ft_thread *ft)
+{
+    name_mark(ft, false);
 }
 
 static bool read_word(void *context, uint64_t addr, uint64_t *word)
@@ -65,8 +92,6 @@ static bool read_word(void *context, uint64_t addr, uint64_t *word)
     size_t done;
     return dr_safe_read((void *)addr, sizeof *word, word, &done) && done == sizeof *word;
 }
-
-const sync_engine thread_engine = {NULL, thread_of, name_remove, read_word};
 
 /* --- birth and death ---------------------------------------------------------------------------------------------- */
 
@@ -84,6 +109,7 @@ static void event_thread_init(void *drcontext)
     memset(t, 0, sizeof *t);
     t->handle = expr_segment_base(DR_SEG_FS); /* the first thread has none yet; see before_clone */
     t->ft = client.started ? name_find(t->handle, true) : ft_first_thread(client.core);
+    t->sync.ft = t->ft;
     client.started = true;
     drmgr_set_tls_field(drcontext, client.tls_field, t);
     set_raw_thread(t->ft);
@@ -93,13 +119,18 @@ static void event_thread_exit(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
     set_raw_thread(NULL);
-    if (t->ft) ft_end(t->ft);
+    if (t->ft) {
+        sync_ending(&client.sync, &t->sync);
+        ft_end(t->ft);
+        name_mark(t->ft, true);
+    }
     dr_thread_free(drcontext, t, sizeof *t);
 }
 
 void thread_forked_process(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
+    sync_forked(&client.sync);
     if (t->ft) ft_forked_process(t->ft);
 }
 
@@ -140,6 +171,7 @@ static void before_clone(void *drcontext, client_thread *t, int number)
     if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD)) return;
     t->child = ft_fork(t->ft, t->create_site);
     if (!t->child) return;
+    sync_created(&client.sync, t->ft, t->child);
     if (request.flags & CLONE_SETTLS) clear_stack(t, request.tls);
     name_add(request.flags & CLONE_SETTLS ? request.tls : t->handle, t->child, true);
 }
@@ -177,8 +209,8 @@ static bool event_before_syscall(void *drcontext, int number)
     case SYS_munmap: ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1)); break;
     case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
     case SYS_exit_group:
-        if (client.reported && (dr_syscall_get_param(drcontext, 0) & 0xff) == 0)
-            dr_syscall_set_param(drcontext, 0, (reg_t)client.exit_code);
+        dr_syscall_set_param(drcontext, 0,
+                             (reg_t)report_exit_code(client.report, (int)dr_syscall_get_param(drcontext, 0)));
         break;
     default: break;
     }
@@ -201,6 +233,15 @@ static void event_after_syscall(void *drcontext, int number)
     }
 }
 
+/* --- signals ------------------------------------------------------------------------------------------------------ */
+
+static dr_signal_action_t event_signal(void *drcontext, dr_siginfo_t *info)
+{
+    client_thread *t = client_thread_of(drcontext);
+    if (t && t->ft) sync_signalled(&client.sync, &t->sync, info->sig);
+    return DR_SIGNAL_DELIVER;
+}
+
 bool thread_events_init(void)
 {
     client.names_lock = dr_mutex_create();
@@ -208,7 +249,7 @@ bool thread_events_init(void)
     if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, 1, 0)) return false;
     client_register_filter_syscall_event(event_filter_syscall);
     return drmgr_register_thread_init_event(event_thread_init) && drmgr_register_thread_exit_event(event_thread_exit) &&
-           drmgr_register_pre_syscall_event(event_before_syscall) &&
+           drmgr_register_pre_syscall_event(event_before_syscall) && drmgr_register_signal_event(event_signal) &&
            drmgr_register_post_syscall_event(event_after_syscall);
 }
 
@@ -218,6 +259,7 @@ void thread_events_exit(void)
     drmgr_unregister_thread_exit_event(event_thread_exit);
     drmgr_unregister_pre_syscall_event(event_before_syscall);
     drmgr_unregister_post_syscall_event(event_after_syscall);
+    drmgr_unregister_signal_event(event_signal);
     dr_raw_tls_cfree(client.raw_offset, 1);
     drmgr_unregister_tls_field(client.tls_field);
     while (client.names) {

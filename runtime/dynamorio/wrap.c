@@ -1,65 +1,205 @@
-/* Calls of the functions of the sync table, in whatever module exports them. */
+/* Calls of the functions of the sync table, in whatever module exports them, and of functions that libraries call back.
+ *
+ * A function that is chosen at load time (memcpy and its like: an IFUNC) is found by watching the resolver: what it
+ * returns is the function. One that only accesses memory, and that nothing is to be done after, is not wrapped:
+ * insert.c adds a call at its entry that costs a test as long as there is one thread. */
 #include "runtime/dynamorio/client.h"
 
 #include "drwrap.h"
 
 #include <string.h>
 
-/* The function that a pthread_once runs has returned. */
-static void after_once(void *wrapcxt, void *user_data)
+/* --- calls of the table ------------------------------------------------------------------------------------------- */
+
+static bool is_checked(const report_module *caller)
 {
-    client_thread *t = client_thread_of(dr_get_current_drcontext());
-    if (wrapcxt && t->ft && t->once_depth && t->once_depth <= CLIENT_ONCE_DEPTH)
-        sync_once_ran(t->ft, t->once[t->once_depth - 1]);
+    if (client.report->options.all) return !caller || !caller->is_modelled;
+    return caller && caller->plan;
 }
 
-/* Which routine this once runs is known only now. Wrapping one twice does nothing. */
-static void begin_once(client_thread *t, sync_call *call)
+static void set_arguments(sync_call *call, const dr_mcontext_t *mc)
 {
-    app_pc routine = (app_pc)call->args[call->row->other];
-    if (t->once_depth < CLIENT_ONCE_DEPTH) t->once[t->once_depth] = call;
-    t->once_depth++;
-    if (!drwrap_is_wrapped(routine, NULL, after_once)) drwrap_wrap(routine, NULL, after_once);
+    const uint64_t args[SYNC_ARGS] = {mc->xdi, mc->xsi, mc->xdx, mc->xcx, mc->r8, mc->r9};
+    memcpy(call->args, args, sizeof args);
+    call->stack = mc->xsp + sizeof(uint64_t);
+}
+
+/* False: it does not concern the program. */
+static bool fill_call(sync_call *call, const sync_row *row, const dr_mcontext_t *mc, uint64_t return_address)
+{
+    const report_module *caller = report_module_at(client.report, return_address - 1);
+    if (!sync_concerns(row, caller)) return false;
+    memset(call, 0, sizeof *call);
+    call->row = row;
+    call->is_checked = is_checked(caller);
+    if (!call->is_checked && sync_is_only_ranges(row)) return false;
+    set_arguments(call, mc);
+    call->site = report_call_site(client.report, return_address);
+    return true;
 }
 
 static void before_call(void *wrapcxt, void **user_data)
 {
     void *drcontext = drwrap_get_drcontext(wrapcxt);
     client_thread *t = client_thread_of(drcontext);
+    const sync_row *row = *user_data;
+    *user_data = NULL;
+    if (!t->ft) return;
+    dr_mcontext_t *mc = drwrap_get_mcontext_ex(wrapcxt, DR_MC_INTEGER | DR_MC_CONTROL);
+    uint64_t return_address = (uint64_t)drwrap_get_retaddr(wrapcxt);
     sync_call *call = dr_thread_alloc(drcontext, sizeof *call);
-    memset(call, 0, sizeof *call);
-    call->row = *user_data;
-    const uint8_t used[] = {call->row->object, call->row->other, call->row->third};
-    for (unsigned i = 0; i < sizeof used; i++)
-        if (used[i] < SYNC_ARGS) call->args[used[i]] = (uint64_t)drwrap_get_arg(wrapcxt, used[i]);
-    if (sync_wants_site(call->row)) call->site = module_call_site(drwrap_get_retaddr(wrapcxt));
-    if (call->row->meaning == SYNC_CREATE) t->create_site = call->site;
-    if (call->row->meaning == SYNC_ONCE) begin_once(t, call);
-    if (t->ft) sync_before(&thread_engine, t->ft, call);
-    *user_data = call;
+    if (!fill_call(call, row, mc, return_address)) {
+        dr_thread_free(drcontext, call, sizeof *call);
+        return;
+    }
+    if (row->meaning == SYNC_CREATE) t->create_site = call->site;
+    t->caller = (stack_place){.pc = return_address - 1, .sp = mc->xsp + sizeof(uint64_t)};
+    sync_before(&client.sync, &t->sync, call);
+    t->caller.pc = 0;
+    if (sync_has_second_half(row))
+        *user_data = call;
+    else
+        dr_thread_free(drcontext, call, sizeof *call);
 }
 
-/* wrapcxt is NULL when the call was left by longjmp, or by the end of the thread: then there is no second half. */
+/* wrapcxt is NULL when the call was left by longjmp, or by the end of the thread: then there is no result. */
 static void after_call(void *wrapcxt, void *user_data)
 {
     void *drcontext = wrapcxt ? drwrap_get_drcontext(wrapcxt) : dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
     sync_call *call = user_data;
-    if (call->row->meaning == SYNC_ONCE) t->once_depth--;
-    if (wrapcxt && t->ft) sync_after(&thread_engine, t->ft, call, (uint64_t)drwrap_get_retval(wrapcxt));
+    if (!call) return;
+    if (wrapcxt) {
+        t->caller = (stack_place){.pc = (uint64_t)drwrap_get_retaddr(wrapcxt) - 1, .sp = call->stack};
+        sync_after(&client.sync, &t->sync, call, (uint64_t)drwrap_get_retval(wrapcxt));
+        t->caller.pc = 0;
+    } else {
+        sync_left(&client.sync, &t->sync, call);
+    }
     dr_thread_free(drcontext, call, sizeof *call);
 }
 
-void wrap_module(const module_data_t *module)
+/* --- functions that only access memory ---------------------------------------------------------------------------- */
+
+void wrap_entered(const sync_row *row)
 {
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER | DR_MC_CONTROL};
+    uint64_t return_address;
+    if (!t->ft || !dr_get_mcontext(drcontext, &mc)) return;
+    size_t done;
+    if (!dr_safe_read((void *)mc.xsp, sizeof return_address, &return_address, &done)) return;
+    sync_call call;
+    if (!fill_call(&call, row, &mc, return_address)) return;
+    t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
+    sync_before(&client.sync, &t->sync, &call);
+    t->caller.pc = 0;
+}
+
+static uint32_t entry_place(app_pc pc)
+{
+    return (uint32_t)(((uint64_t)pc * 0x9e3779b97f4a7c15u) >> 32) % CLIENT_ENTRIES;
+}
+
+static void add_entry(app_pc pc, const sync_row *row)
+{
+    dr_mutex_lock(client.wrap_lock);
+    uint32_t at = entry_place(pc);
+    for (uint32_t i = 0; i < CLIENT_ENTRIES && client.entries[at].pc && client.entries[at].pc != pc; i++)
+        at = (at + 1) % CLIENT_ENTRIES;
+    if (!client.entries[at].pc || client.entries[at].pc == pc) {
+        client.entries[at].row = row;
+        __atomic_store_n(&client.entries[at].pc, pc, __ATOMIC_RELEASE);
+    }
+    dr_mutex_unlock(client.wrap_lock);
+}
+
+const sync_row *wrap_entry(app_pc pc)
+{
+    uint32_t at = entry_place(pc);
+    for (uint32_t i = 0; i < CLIENT_ENTRIES; i++, at = (at + 1) % CLIENT_ENTRIES) {
+        app_pc there = __atomic_load_n(&client.entries[at].pc, __ATOMIC_ACQUIRE);
+        if (there == pc) return client.entries[at].row;
+        if (!there) return NULL;
+    }
+    return NULL;
+}
+
+/* --- functions that libraries call back --------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t function, first;
+    sync_watch kind;
+} watched_call;
+
+static void before_watched(void *wrapcxt, void **user_data)
+{
+    void *drcontext = drwrap_get_drcontext(wrapcxt);
+    client_thread *t = client_thread_of(drcontext);
+    watched_call w = {(uint64_t)drwrap_get_func(wrapcxt), (uint64_t)drwrap_get_arg(wrapcxt, 0),
+                      (sync_watch)(ptr_uint_t)*user_data};
+    *user_data = NULL;
+    if (!t->ft) return;
+    watched_call *kept = dr_thread_alloc(drcontext, sizeof *kept);
+    *kept = w;
+    *user_data = kept;
+    sync_entered(&client.sync, &t->sync, w.function, w.kind, w.first);
+}
+
+static void after_watched(void *wrapcxt, void *user_data)
+{
+    void *drcontext = wrapcxt ? drwrap_get_drcontext(wrapcxt) : dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    watched_call *w = user_data;
+    if (!w) return;
+    if (t->ft) sync_returned(&client.sync, &t->sync, w->function, w->kind, w->first);
+    dr_thread_free(drcontext, w, sizeof *w);
+}
+
+void wrap_watch(void *context, uint64_t function, sync_watch kind)
+{
+    app_pc pc = (app_pc)function;
+    if (pc && !drwrap_is_wrapped(pc, before_watched, after_watched))
+        drwrap_wrap_ex(pc, before_watched, after_watched, (void *)(ptr_uint_t)kind, DRWRAP_CALLCONV_DEFAULT);
+}
+
+/* --- finding them ------------------------------------------------------------------------------------------------- */
+
+static void wrap_function(app_pc pc, const sync_row *row)
+{
+    if (sync_is_only_ranges(row) && !sync_has_second_half(row))
+        add_entry(pc, row);
+    else if (!drwrap_is_wrapped(pc, before_call, after_call))
+        drwrap_wrap_ex(pc, before_call, after_call, (void *)row, DRWRAP_CALLCONV_DEFAULT);
+}
+
+static void before_resolver(void *wrapcxt, void **user_data)
+{
+    (void)wrapcxt;
+    (void)user_data; /* the row stays in it */
+}
+
+static void after_resolver(void *wrapcxt, void *user_data)
+{
+    app_pc pc = wrapcxt ? drwrap_get_retval(wrapcxt) : NULL;
+    if (pc) wrap_function(pc, user_data);
+}
+
+void wrap_module(const module_data_t *module, const report_module *m)
+{
+    (void)m;
     dr_symbol_export_iterator_t *it = dr_symbol_export_iterator_start(module->handle);
     if (!it) return;
     while (dr_symbol_export_iterator_hasnext(it)) {
         dr_symbol_export_t *symbol = dr_symbol_export_iterator_next(it);
         /* all versions of a symbol; those that are one function are wrapped once */
-        const sync_row *row = symbol->is_code ? sync_find(symbol->name) : NULL;
-        if (row && !drwrap_is_wrapped(symbol->addr, before_call, after_call))
-            drwrap_wrap_ex(symbol->addr, before_call, after_call, (void *)row, DRWRAP_CALLCONV_DEFAULT);
+        const sync_row *row = symbol->is_code || symbol->is_indirect_code ? sync_find(symbol->name) : NULL;
+        if (!row) continue;
+        if (!symbol->is_indirect_code)
+            wrap_function(symbol->addr, row);
+        else if (!drwrap_is_wrapped(symbol->addr, before_resolver, after_resolver))
+            drwrap_wrap_ex(symbol->addr, before_resolver, after_resolver, (void *)row, DRWRAP_CALLCONV_DEFAULT);
     }
     dr_symbol_export_iterator_stop(it);
 }

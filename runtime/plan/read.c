@@ -41,6 +41,7 @@ const char *plan_status_text(plan_status status)
         [PLAN_BAD_SOURCE] = "the plan is malformed (sources)",
         [PLAN_BAD_OBJECT] = "the plan is malformed (objects)",
         [PLAN_BAD_STRING] = "the plan is malformed (strings)",
+        [PLAN_BAD_UNWIND] = "the plan is malformed (unwind rows)",
     };
     return status < sizeof text / sizeof *text ? text[status] : "the plan is malformed";
 }
@@ -62,15 +63,11 @@ static bool check_build_id(const plan_header *h)
 static plan_status check_tables(const plan_header *h)
 {
     static const uint32_t record[PLAN_TABLES] = {
-        sizeof(plan_site), sizeof(plan_action), sizeof(plan_source), sizeof(plan_object), 1, 0};
+        sizeof(plan_site), sizeof(plan_action), sizeof(plan_source), sizeof(plan_object), 1, sizeof(plan_unwind)};
     uint64_t end = sizeof *h;
     for (int i = 0; i < PLAN_TABLES; i++) {
         const plan_table *t = &h->tables[i];
         if (t->record != record[i]) return PLAN_BAD_TABLE;
-        if (!record[i]) { /* a table that this version does not have */
-            if (t->offset || t->count) return PLAN_BAD_TABLE;
-            continue;
-        }
         uint64_t bytes = (uint64_t)t->count * t->record;
         if (t->offset % 8 || t->offset < end || t->offset > h->file_size || bytes > h->file_size - t->offset)
             return PLAN_BAD_TABLE;
@@ -90,7 +87,7 @@ static plan_status check_sites(const plan *p)
         if (s->first_action > p->action_count || s->action_count > p->action_count - s->first_action)
             return PLAN_BAD_SITE;
         if (s->flags & ~PLAN_CALL || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
-        if (s->warnings[0] || s->warnings[1]) return PLAN_BAD_SITE;
+        if (s->warnings >= p->string_bytes || s->reserved) return PLAN_BAD_SITE;
     }
     return PLAN_OK;
 }
@@ -111,7 +108,7 @@ static bool check_action(const plan_action *a)
     if (!is_power_of_two(a->scale) || a->scale > 8 || a->segment > PLAN_SEGMENT_GS) return false;
     if (a->width != 8 && a->width != 4) return false;
     if (a->bits != PLAN_NOTHING && a->bits >= PLAN_REGISTER + 16) return false;
-    if (a->reserved[0] || a->reserved[1]) return false;
+    if (a->reserved || a->claim >= PLAN_CLAIMS || (a->claim && a->kind != PLAN_CHECK)) return false;
     if (a->kind == PLAN_CAPTURE)
         return !a->flags && !a->size && !a->count && !a->stride && a->counter == PLAN_NOTHING &&
                a->bits == PLAN_NOTHING && a->slot < PLAN_CAPTURES;
@@ -152,6 +149,19 @@ static plan_status check_objects(const plan *p)
     return PLAN_OK;
 }
 
+static plan_status check_unwind(const plan *p)
+{
+    for (uint32_t i = 0; i < p->unwind_count; i++) {
+        const plan_unwind *u = &p->unwind[i];
+        if (i && u->start <= u[-1].start) return PLAN_BAD_UNWIND;
+        if (u->start > p->header->high - p->header->low) return PLAN_BAD_UNWIND;
+        if (u->base != PLAN_UNWIND_END && u->base != PLAN_UNWIND_RSP && u->base != PLAN_UNWIND_RBP)
+            return PLAN_BAD_UNWIND;
+        if (u->reserved[0] || u->reserved[1] || u->reserved[2]) return PLAN_BAD_UNWIND;
+    }
+    return PLAN_OK;
+}
+
 plan_status plan_read(const void *bytes, size_t size, plan *out)
 {
     memset(out, 0, sizeof *out);
@@ -174,11 +184,13 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
         .sources = (const plan_source *)(base + h->tables[PLAN_SOURCES].offset),
         .objects = (const plan_object *)(base + h->tables[PLAN_OBJECTS].offset),
         .strings = base + h->tables[PLAN_STRINGS].offset,
+        .unwind = (const plan_unwind *)(base + h->tables[PLAN_UNWIND].offset),
         .site_count = h->tables[PLAN_SITES].count,
         .action_count = h->tables[PLAN_ACTIONS].count,
         .source_count = h->tables[PLAN_SOURCES].count,
         .object_count = h->tables[PLAN_OBJECTS].count,
         .string_bytes = h->tables[PLAN_STRINGS].count,
+        .unwind_count = h->tables[PLAN_UNWIND].count,
     };
     /* offset 0 is the empty string, and every string ends inside the table */
     if (!p.string_bytes || p.strings[0] || p.strings[p.string_bytes - 1]) return PLAN_BAD_STRING;
@@ -187,6 +199,7 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     if ((status = check_sites(&p)) != PLAN_OK) return status;
     if ((status = check_sources(&p)) != PLAN_OK) return status;
     if ((status = check_objects(&p)) != PLAN_OK) return status;
+    if ((status = check_unwind(&p)) != PLAN_OK) return status;
     *out = p;
     return PLAN_OK;
 }
@@ -237,4 +250,19 @@ const plan_object *plan_object_covering(const plan *p, uint64_t addr)
 const char *plan_string(const plan *p, uint32_t offset)
 {
     return offset < p->string_bytes ? p->strings + offset : "";
+}
+
+const plan_unwind *plan_unwind_at(const plan *p, uint64_t addr)
+{
+    uint64_t at = addr - p->header->low;
+    if (addr < p->header->low || addr >= p->header->high) return NULL;
+    uint32_t from = 0, to = p->unwind_count;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (p->unwind[middle].start <= at)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from ? &p->unwind[from - 1] : NULL;
 }

@@ -7,88 +7,282 @@
 #include "runtime/sync/sync.h"
 
 #include <errno.h>
+#include <string.h>
 
-static uint64_t argument(const sync_call *call, uint8_t number)
+bool sync_create(sync_engine *engine)
 {
-    return number < SYNC_ARGS ? call->args[number] : 0;
+    if (!descriptor_create(engine)) return false;
+    engine->order = engine->report->options.no_deadlocks ? NULL : order_create(engine->report);
+    return true;
 }
 
-static uint64_t object_of(const sync_call *call)
+void sync_forked(sync_engine *engine)
 {
-    return argument(call, call->row->object);
+    engine->lock = 0;
+    /* What the threads of the other process locked is not to be compared with what this one will. */
+    engine->order = engine->order ? order_create(engine->report) : NULL;
 }
 
-static bool succeeded(const sync_row *row, uint64_t result)
+bool sync_read(const sync_engine *engine, uint64_t from, void *to, size_t size)
+{
+    const report_host *host = &engine->report->host;
+    return from && host->read(host->context, from, to, size);
+}
+
+uint64_t call_object(const sync_call *call)
+{
+    if (call->row->object != SYNC_NO_ARG) return call_argument(call, call->row->object);
+    return object_make(KIND_NUMBER, (uint64_t)call->row->third * 64);
+}
+
+bool call_succeeded(const sync_row *row, uint64_t result)
 {
     switch (row->success) {
     case SYNC_ZERO: return (int32_t)result == 0 || (int32_t)result == EOWNERDEAD;
-    case SYNC_POINTER: return result != 0;
+    case SYNC_POINTER: return result != 0 && result != UINT64_MAX;
+    case SYNC_TRUE: return (int32_t)result != 0;
+    case SYNC_COUNT: return (int32_t)result >= 0;
     default: return true;
     }
 }
 
-void sync_before(const sync_engine *engine, ft_thread *thread, sync_call *call)
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+void sync_created(sync_engine *engine, const ft_thread *parent, const ft_thread *child)
 {
-    uint64_t object = object_of(call), other = argument(call, call->row->other);
-    switch (call->row->meaning) {
-    case SYNC_JOIN: call->joined = engine->thread_of(engine->context, object); break;
-    case SYNC_RELEASE: ft_release(thread, object); break;
-    case SYNC_UNLOCK: ft_unlock(thread, object); break;
-    case SYNC_WAIT: ft_release(thread, other); break;
-    case SYNC_BARRIER: call->round = ft_barrier_enter(thread, object); break;
-    case SYNC_FORGET: ft_forget(thread, object); break;
-    case SYNC_REALLOC:
-        call->old_size = ft_block_size(thread->core, object);
-        if (object) ft_freed(thread, object, call->site);
-        break;
-    case SYNC_FREE:
-        if (object) ft_freed(thread, object, call->site);
-        break;
-    default: break;
-    }
+    if (engine->order) order_forked_thread(engine->order, parent->number, child->number);
+}
+
+void sync_ending(sync_engine *engine, sync_thread *t)
+{
+    (void)engine;
+    /* A robust mutex goes to the next owner with all that its dead one did. */
+    for (uint32_t i = 0; i < t->held_count; i++)
+        ft_release(t->ft, t->held[i].lock);
+    t->held_count = 0;
+}
+
+void sync_signalled(sync_engine *engine, sync_thread *t, int signal)
+{
+    (void)engine;
+    ft_acquire(t->ft, object_make(KIND_SIGNAL, (uint64_t)signal * 64));
+}
+
+void sync_settle(sync_thread *t)
+{
+    if (!t->waiting) return;
+    ft_acquire(t->ft, t->mutex);
+}
+
+/* The attribute of a thread that is created detached, as glibc keeps it. */
+static bool is_detached_attribute(const sync_engine *engine, uint64_t attribute)
+{
+    enum { FLAGS = 8, DETACHED = 1 };
+    uint32_t flags;
+    return attribute && sync_read(engine, attribute + FLAGS, &flags, sizeof flags) && flags & DETACHED;
+}
+
+/* A thread that was created detached. Its handle is stored at argument `object`. */
+static void after_create(sync_engine *engine, const sync_call *call)
+{
+    uint64_t handle;
+    if (call->row->other == SYNC_NO_ARG || !is_detached_attribute(engine, call_argument(call, call->row->other))) return;
+    if (!sync_read(engine, call_object(call), &handle, sizeof handle)) return;
+    ft_thread *thread = engine->thread_of(engine->context, handle);
+    if (thread) engine->detached(engine->context, thread);
+}
+
+static void after_join(sync_engine *engine, sync_thread *t, const sync_call *call)
+{
+    if (!call->joined) return;
+    engine->joined(engine->context, call->joined);
+    if (engine->order) order_joined_thread(engine->order, t->ft->number, call->joined->number);
+    ft_join(t->ft, call->joined);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static void free_block(sync_thread *t, const sync_call *call, uint64_t block)
+{
+    if (!block) return;
+    if (call->is_checked)
+        ft_freed(t->ft, block, call->site);
+    else
+        ft_discarded(t->ft, block);
 }
 
 /* Bytes that SYNC_MALLOC and SYNC_MEMALIGN were asked for; the call succeeded, so the product fits. */
 static uint64_t size_of(const sync_call *call)
 {
-    return object_of(call) * (call->row->other == SYNC_NO_ARG ? 1 : argument(call, call->row->other));
+    return call_object(call) * (call->row->other == SYNC_NO_ARG ? 1 : call_argument(call, call->row->other));
 }
 
-void sync_after(const sync_engine *engine, ft_thread *thread, sync_call *call, uint64_t result)
+static uint64_t new_size(const sync_call *call) /* of SYNC_REALLOC */
 {
-    uint64_t object = object_of(call), other = argument(call, call->row->other), block;
-    if (!succeeded(call->row, result)) {
-        bool kept = call->row->meaning == SYNC_REALLOC && other && call->old_size; /* the block is still there */
-        if (kept) ft_allocated(thread, object, call->old_size, call->site);
-        return;
-    }
+    uint64_t size = call_argument(call, call->row->other);
+    return call->row->third == SYNC_NO_ARG ? size : size * call_argument(call, call->row->third);
+}
+
+static void before_memory(sync_engine *engine, sync_thread *t, sync_call *call)
+{
+    uint64_t object = call_object(call);
     switch (call->row->meaning) {
-    case SYNC_JOIN:
-        if (!call->joined) break;
-        engine->joined(engine->context, call->joined);
-        ft_join(thread, call->joined);
+    case SYNC_REALLOC:
+        call->old_size = ft_block_size(t->ft->core, object);
+        free_block(t, call, object);
         break;
-    case SYNC_ACQUIRE:
-    case SYNC_ONCE: ft_acquire(thread, object); break;
-    case SYNC_LOCK_READ: ft_lock_read(thread, object); break;
-    case SYNC_LOCK_WRITE: ft_lock_write(thread, object); break;
-    case SYNC_WAIT:
-        ft_acquire(thread, other);
-        ft_acquire(thread, object);
+    case SYNC_FREE: free_block(t, call, object); break;
+    case SYNC_UNMAP:
+        if (!engine->sees_mappings) ft_clear(t->ft, object, call_argument(call, call->row->other));
         break;
-    case SYNC_BARRIER_INIT: ft_barrier_init(thread, object, (uint32_t)other); break;
-    case SYNC_BARRIER: ft_barrier_leave(thread, object, call->round); break;
-    case SYNC_MALLOC: ft_allocated(thread, result, size_of(call), call->site); break;
-    case SYNC_MEMALIGN:
-        if (engine->read_word(engine->context, argument(call, call->row->third), &block))
-            ft_allocated(thread, block, size_of(call), call->site);
-        break;
-    case SYNC_REALLOC: ft_allocated(thread, result, other, call->site); break;
     default: break;
     }
 }
 
-void sync_once_ran(ft_thread *thread, const sync_call *call)
+static void allocated(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t block, uint64_t size)
 {
-    ft_release(thread, object_of(call));
+    ft_allocated(t->ft, block, size, call->site);
+    order_forget_range(engine, block, size); /* not every lock is destroyed: a std::mutex is just freed */
+}
+
+static void after_memory(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result)
+{
+    uint64_t block;
+    switch (call->row->meaning) {
+    case SYNC_MALLOC: allocated(engine, t, call, result, size_of(call)); break;
+    case SYNC_MEMALIGN:
+        if (sync_read(engine, call_argument(call, call->row->third), &block, sizeof block))
+            allocated(engine, t, call, block, size_of(call));
+        break;
+    case SYNC_REALLOC: allocated(engine, t, call, result, new_size(call)); break;
+    case SYNC_MAP:
+        if (!engine->sees_mappings) ft_clear(t->ft, result, call_argument(call, call->row->other));
+        break;
+    default: break;
+    }
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static uint64_t signal_object(uint64_t number)
+{
+    return object_make(KIND_SIGNAL, (number & 127) * 64);
+}
+
+void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
+{
+    uint64_t object = call_object(call), other = call_argument(call, call->row->other);
+    if (call->is_checked) ranges_before(engine, t, call);
+    switch (call->row->meaning) {
+    case SYNC_JOIN: call->joined = engine->thread_of(engine->context, object); break;
+    case SYNC_RELEASE:
+    case SYNC_BOTH: ft_release(t->ft, object); break;
+    case SYNC_UNLOCK:
+        order_unlocked(t, object);
+        ft_release(t->ft, object);
+        break;
+    case SYNC_UNLOCK_RW:
+        order_unlocked(t, object);
+        ft_unlock(t->ft, object);
+        break;
+    case SYNC_WAIT:
+        ft_release(t->ft, other);
+        t->waiting = true;
+        t->mutex = other;
+        break;
+    case SYNC_BARRIER: call->round = ft_barrier_enter(t->ft, object); break;
+    case SYNC_ONCE:
+        if (t->once_depth < SYNC_ONCES) t->onces[t->once_depth] = object;
+        t->once_depth++;
+        engine->watch(engine->context, other, SYNC_WATCH_ONCE);
+        break;
+    case SYNC_FORGET:
+        ft_forget(t->ft, object);
+        order_forget(engine, object);
+        break;
+    case SYNC_SIGNAL_SET:
+    case SYNC_SIGNAL_SEND: ft_release(t->ft, signal_object(object)); break;
+    default:
+        if (call->row->meaning >= SYNC_MALLOC && call->row->meaning <= SYNC_UNMAP)
+            before_memory(engine, t, call);
+        else if (call->row->meaning >= SYNC_FD_READ && call->row->meaning <= SYNC_STREAM_WRITE)
+            descriptor_before(engine, t, call);
+        else if (call->row->meaning >= SYNC_REGION)
+            openmp_before(engine, t, call);
+    }
+}
+
+static void end_wait(sync_thread *t)
+{
+    sync_settle(t);
+    t->waiting = false;
+}
+
+static void after_signal(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result)
+{
+    int number = (int)result;
+    if (call->row->object != SYNC_NO_ARG && !sync_read(engine, call_object(call), &number, sizeof number)) return;
+    ft_acquire(t->ft, signal_object((uint64_t)number));
+}
+
+static void after_success(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result)
+{
+    uint64_t object = call_object(call), other = call_argument(call, call->row->other);
+    const sync_meaning meaning = call->row->meaning;
+    switch (meaning) {
+    case SYNC_CREATE: after_create(engine, call); break;
+    case SYNC_JOIN: after_join(engine, t, call); break;
+    case SYNC_DETACH: {
+        ft_thread *thread = engine->thread_of(engine->context, object);
+        if (thread) engine->detached(engine->context, thread);
+        break;
+    }
+    case SYNC_ACQUIRE:
+    case SYNC_BOTH:
+    case SYNC_ONCE: ft_acquire(t->ft, object); break;
+    case SYNC_LOCK:
+    case SYNC_TRY:
+        ft_acquire(t->ft, object);
+        order_locked(engine, t, object, false, meaning == SYNC_TRY, call->site);
+        break;
+    case SYNC_LOCK_READ:
+    case SYNC_TRY_READ:
+        ft_lock_read(t->ft, object);
+        order_locked(engine, t, object, true, meaning == SYNC_TRY_READ, call->site);
+        break;
+    case SYNC_LOCK_WRITE:
+    case SYNC_TRY_WRITE:
+        ft_lock_write(t->ft, object);
+        order_locked(engine, t, object, false, meaning == SYNC_TRY_WRITE, call->site);
+        break;
+    case SYNC_BARRIER_INIT: ft_barrier_init(t->ft, object, (uint32_t)other); break;
+    case SYNC_BARRIER: ft_barrier_leave(t->ft, object, call->round); break;
+    case SYNC_SIGNAL_WAIT: after_signal(engine, t, call, result); break;
+    default:
+        if (meaning >= SYNC_MALLOC && meaning <= SYNC_UNMAP)
+            after_memory(engine, t, call, result);
+        else if (meaning >= SYNC_FD_READ && meaning <= SYNC_STREAM_WRITE)
+            descriptor_after(engine, t, call, result);
+        else if (meaning >= SYNC_REGION)
+            openmp_after(engine, t, call, result);
+    }
+}
+
+void sync_after(sync_engine *engine, sync_thread *t, sync_call *call, uint64_t result)
+{
+    if (call->row->meaning == SYNC_WAIT) end_wait(t); /* also when it timed out */
+    if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
+    if (call_succeeded(call->row, result)) {
+        after_success(engine, t, call, result);
+        if (call->is_checked) ranges_after(engine, t, call, result);
+    } else if (call->row->meaning == SYNC_REALLOC && new_size(call) && call->old_size) {
+        ft_allocated(t->ft, call_object(call), call->old_size, call->site); /* the block is still there */
+    }
+}
+
+void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
+{
+    (void)engine;
+    if (call->row->meaning == SYNC_WAIT) end_wait(t);
+    if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

@@ -1,69 +1,416 @@
-/* The functions that order threads or hand out memory. Arguments are numbered from 0.
+/* The functions that order threads, hand out memory, or access the memory they are given. Arguments are numbered from 0.
  *
- * A condition is a synchronisation object too: POSIX counts signal and broadcast among the functions that synchronise
- * memory, and programs rely on it. Destroying a barrier does not forget it: threads may still be on their way out. */
+ * A condition orders nothing by itself, as in the memory model of C11: a wait may end without a signal, so what the
+ * program relies on is the mutex. Destroying a barrier does not forget it: threads may still be on their way out.
+ *
+ * The second column names the category of samples (samples/categories) that shows what the row is for: a test asks that
+ * each has a sample that races and one that does not. */
 #include "runtime/sync/sync.h"
 
 #include <string.h>
 
 enum { NONE = SYNC_NO_ARG };
 
+#define ROW(name, group, meaning, success, object, other, third, ...)                                                  \
+    {name, group, SYNC_##meaning, SYNC_##success, object, other, third, {__VA_ARGS__}},
+#define RD(pointer, size, arg) {false, pointer, SIZE_##size, arg}
+#define WR(pointer, size, arg) {true, pointer, SIZE_##size, arg}
+
+/* clang-format off */
 const sync_row sync_table[] = {
-    {"aligned_alloc", SYNC_MALLOC, SYNC_POINTER, 1, NONE, NONE},
-    {"calloc", SYNC_MALLOC, SYNC_POINTER, 0, 1, NONE},
-    {"cfree", SYNC_FREE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"free", SYNC_FREE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"malloc", SYNC_MALLOC, SYNC_POINTER, 0, NONE, NONE},
-    {"memalign", SYNC_MALLOC, SYNC_POINTER, 1, NONE, NONE},
-    {"posix_memalign", SYNC_MEMALIGN, SYNC_ZERO, 2, NONE, 0},
-    {"pthread_barrier_init", SYNC_BARRIER_INIT, SYNC_ZERO, 0, 2, NONE},
-    {"pthread_barrier_wait", SYNC_BARRIER, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_cond_broadcast", SYNC_RELEASE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_cond_clockwait", SYNC_WAIT, SYNC_ALWAYS, 0, 1, NONE},
-    {"pthread_cond_destroy", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_cond_init", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_cond_signal", SYNC_RELEASE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_cond_timedwait", SYNC_WAIT, SYNC_ALWAYS, 0, 1, NONE},
-    {"pthread_cond_wait", SYNC_WAIT, SYNC_ALWAYS, 0, 1, NONE},
-    {"pthread_create", SYNC_CREATE, SYNC_ZERO, 0, 2, NONE},
-    {"pthread_join", SYNC_JOIN, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_mutex_clocklock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_mutex_destroy", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_mutex_init", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_mutex_lock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_mutex_timedlock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_mutex_trylock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_mutex_unlock", SYNC_RELEASE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_once", SYNC_ONCE, SYNC_ZERO, 0, 1, NONE},
-    {"pthread_rwlock_clockrdlock", SYNC_LOCK_READ, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_clockwrlock", SYNC_LOCK_WRITE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_destroy", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_rwlock_init", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_rwlock_rdlock", SYNC_LOCK_READ, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_timedrdlock", SYNC_LOCK_READ, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_timedwrlock", SYNC_LOCK_WRITE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_tryrdlock", SYNC_LOCK_READ, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_trywrlock", SYNC_LOCK_WRITE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_rwlock_unlock", SYNC_UNLOCK, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_rwlock_wrlock", SYNC_LOCK_WRITE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_spin_destroy", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_spin_init", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_spin_lock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_spin_trylock", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_spin_unlock", SYNC_RELEASE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"pthread_timedjoin_np", SYNC_JOIN, SYNC_ZERO, 0, NONE, NONE},
-    {"pthread_tryjoin_np", SYNC_JOIN, SYNC_ZERO, 0, NONE, NONE},
-    {"pvalloc", SYNC_MALLOC, SYNC_POINTER, 0, NONE, NONE},
-    {"realloc", SYNC_REALLOC, SYNC_POINTER, 0, 1, NONE},
-    {"sem_clockwait", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"sem_destroy", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"sem_init", SYNC_FORGET, SYNC_ALWAYS, 0, NONE, NONE},
-    {"sem_post", SYNC_RELEASE, SYNC_ALWAYS, 0, NONE, NONE},
-    {"sem_timedwait", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"sem_trywait", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"sem_wait", SYNC_ACQUIRE, SYNC_ZERO, 0, NONE, NONE},
-    {"valloc", SYNC_MALLOC, SYNC_POINTER, 0, NONE, NONE},
+    ROW("GOMP_atomic_end", "openmp-lock", UNLOCK, ALWAYS, NONE, NONE, 2)
+    ROW("GOMP_atomic_start", "openmp-lock", LOCK, ALWAYS, NONE, NONE, 2)
+    ROW("GOMP_barrier", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_barrier_cancel", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_critical_end", "openmp-lock", UNLOCK, ALWAYS, NONE, NONE, 1)
+    ROW("GOMP_critical_name_end", "openmp-lock", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("GOMP_critical_name_start", "openmp-lock", LOCK, ALWAYS, 0, NONE, NONE)
+    ROW("GOMP_critical_start", "openmp-lock", LOCK, ALWAYS, NONE, NONE, 1)
+    ROW("GOMP_doacross_post", "openmp-lock", RELEASE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_doacross_ull_post", "openmp-lock", RELEASE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_doacross_ull_wait", "openmp-lock", ACQUIRE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_doacross_wait", "openmp-lock", ACQUIRE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_loop_end", "openmp-loop", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_loop_end_cancel", "openmp-loop", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_ordered_end", "openmp-lock", RELEASE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_ordered_start", "openmp-lock", ACQUIRE, ALWAYS, NONE, NONE, 3)
+    ROW("GOMP_parallel", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_end", "openmp-region", REGION_END, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_parallel_loop_dynamic", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_dynamic_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_guided", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_guided_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_maybe_nonmonotonic_runtime", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_nonmonotonic_dynamic", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_nonmonotonic_guided", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_nonmonotonic_runtime", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_runtime", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_runtime_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_static", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_loop_static_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_reductions", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_sections", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_sections_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_parallel_start", "openmp-region", REGION_START, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_sections_end", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_sections_end_cancel", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_single_copy_end", "openmp-region", SINGLE_END, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_single_copy_start", "openmp-region", SINGLE_START, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_task", "openmp-task", TASK, ALWAYS, 0, NONE, NONE)
+    ROW("GOMP_taskgroup_end", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_taskloop", "openmp-task", TASK_LOOP, ALWAYS, 0, NONE, NONE)
+    ROW("GOMP_taskloop_ull", "openmp-task", TASK_LOOP, ALWAYS, 0, NONE, NONE)
+    ROW("GOMP_taskwait", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_taskwait_depend", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("GOMP_teams_reg", "openmp-region", REGION, ALWAYS, 0, 1, NONE)
+    ROW("GOMP_workshare_task_reduction_unregister", "openmp-region", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("_ZdaPv", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdaPvRKSt9nothrow_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdaPvSt11align_val_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdaPvSt11align_val_tRKSt9nothrow_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdaPvm", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdaPvmSt11align_val_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPv", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPvRKSt9nothrow_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPvSt11align_val_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPvSt11align_val_tRKSt9nothrow_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPvm", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_ZdlPvmSt11align_val_t", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("_Znam", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnamRKSt9nothrow_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnamSt11align_val_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnamSt11align_val_tRKSt9nothrow_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_Znwm", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnwmRKSt9nothrow_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnwmSt11align_val_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("_ZnwmSt11align_val_tRKSt9nothrow_t", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("__cxa_guard_abort", "cpp-once", RELEASE, ALWAYS, 0, NONE, NONE)
+    ROW("__cxa_guard_acquire", "cpp-once", ACQUIRE, ALWAYS, 0, NONE, NONE)
+    ROW("__cxa_guard_release", "cpp-once", RELEASE, ALWAYS, 0, NONE, NONE)
+    ROW("__explicit_bzero_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 1))
+    ROW("__fprintf_chk", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE, RD(2, STRING, NONE))
+    ROW("__getdelim", "ranges", STREAM_READ, COUNT, 3, NONE, NONE, WR(0, INDIRECT, NONE))
+    ROW("__getline", "ranges", STREAM_READ, COUNT, 2, NONE, NONE, WR(0, INDIRECT, NONE))
+    ROW("__isoc99_sscanf", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("__kmpc_barrier", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_cancel_barrier", "openmp-region", TEAM_BARRIER, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_copyprivate", "openmp-region", COMBINE, ALWAYS, 4, NONE, NONE)
+    ROW("__kmpc_critical", "openmp-lock", LOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_critical_with_hint", "openmp-lock", LOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_doacross_post", "openmp-lock", RELEASE, ALWAYS, NONE, NONE, 3)
+    ROW("__kmpc_doacross_wait", "openmp-lock", ACQUIRE, ALWAYS, NONE, NONE, 3)
+    ROW("__kmpc_end_critical", "openmp-lock", UNLOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_end_ordered", "openmp-lock", RELEASE, ALWAYS, NONE, NONE, 3)
+    ROW("__kmpc_end_reduce", "openmp-loop", COMBINE, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_end_reduce_nowait", "openmp-loop", COMBINE, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_end_taskgroup", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_fork_call", "openmp-region", FORK_CALL, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_fork_teams", "openmp-region", FORK_CALL, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_omp_target_task_alloc", "openmp-task", TASK_ALLOC, ALWAYS, 5, NONE, NONE)
+    ROW("__kmpc_omp_task", "openmp-task", TASK_PTR, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_omp_task_alloc", "openmp-task", TASK_ALLOC, ALWAYS, 5, NONE, NONE)
+    ROW("__kmpc_omp_task_parts", "openmp-task", TASK_PTR, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_omp_task_with_deps", "openmp-task", TASK_PTR, ALWAYS, 2, 3, NONE)
+    ROW("__kmpc_omp_taskwait", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_omp_taskwait_deps_51", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_omp_wait_deps", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)
+    ROW("__kmpc_ordered", "openmp-lock", ACQUIRE, ALWAYS, NONE, NONE, 3)
+    ROW("__kmpc_reduce", "openmp-loop", COMBINE, ALWAYS, 5, NONE, NONE)
+    ROW("__kmpc_reduce_nowait", "openmp-loop", COMBINE, ALWAYS, 5, NONE, NONE)
+    ROW("__kmpc_set_lock", "openmp-lock", LOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_set_nest_lock", "openmp-lock", LOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_taskloop", "openmp-task", TASK_PTR_LOOP, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_taskloop_5", "openmp-task", TASK_PTR_LOOP, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_test_lock", "openmp-lock", TRY, TRUE, 2, NONE, NONE)
+    ROW("__kmpc_test_nest_lock", "openmp-lock", TRY, TRUE, 2, NONE, NONE)
+    ROW("__kmpc_unset_lock", "openmp-lock", UNLOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__kmpc_unset_nest_lock", "openmp-lock", UNLOCK, ALWAYS, 2, NONE, NONE)
+    ROW("__memcpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("__memmove_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("__mempcpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("__mempcpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("__memset_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2))
+    ROW("__poll_chk", "descriptor", POLL, COUNT, 0, 1, NONE)
+    ROW("__ppoll_chk", "descriptor", POLL, COUNT, 0, 1, NONE)
+    ROW("__read_chk", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("__recv_chk", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("__recvfrom_chk", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("__sigaction", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("__snprintf_chk", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, LIMITED, 1), RD(4, STRING, NONE))
+    ROW("__sprintf_chk", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, PRINTED, NONE), RD(3, STRING, NONE))
+    ROW("__stpcpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("__stpncpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, BOUNDED, 2))
+    ROW("__strcat_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("__strcpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("__strdup", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("__strncat_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, BOUNDED, 2))
+    ROW("__strncpy_chk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, BOUNDED, 2))
+    ROW("__strndup", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, BOUNDED, 1))
+    ROW("__sysv_signal", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("__vfprintf_chk", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE, RD(2, STRING, NONE))
+    ROW("__vsnprintf_chk", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, LIMITED, 1), RD(4, STRING, NONE))
+    ROW("__vsprintf_chk", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, PRINTED, NONE), RD(3, STRING, NONE))
+    ROW("accept", "descriptor", FD_SOCKET, COUNT, NONE, NONE, NONE)
+    ROW("accept4", "descriptor", FD_SOCKET, COUNT, NONE, NONE, NONE)
+    ROW("access", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("aligned_alloc", "heap", MALLOC, POINTER, 1, NONE, NONE)
+    ROW("atof", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("atoi", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("atol", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("atoll", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("bcmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, ARG, 2), RD(1, ARG, 2))
+    ROW("bcopy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(1, ARG, 2), RD(0, ARG, 2))
+    ROW("bsd_signal", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("bzero", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 1))
+    ROW("call_once", "c11-threads", ONCE, ALWAYS, 0, 1, NONE)
+    ROW("calloc", "heap", MALLOC, POINTER, 0, 1, NONE)
+    ROW("cfree", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("chdir", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("clock_getres", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(1, CONST, 16))
+    ROW("clock_gettime", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(1, CONST, 16))
+    ROW("close", "descriptor", FD_CLOSE, ALWAYS, 0, NONE, NONE)
+    ROW("cnd_timedwait", "c11-threads", WAIT, ALWAYS, 0, 1, NONE)
+    ROW("cnd_wait", "c11-threads", WAIT, ALWAYS, 0, 1, NONE)
+    ROW("connect", "descriptor", FD_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("creat", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("creat64", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("dup", "descriptor", FD_DUP, COUNT, 0, NONE, NONE)
+    ROW("dup2", "descriptor", FD_DUP2, COUNT, 0, 1, NONE)
+    ROW("dup3", "descriptor", FD_DUP2, COUNT, 0, 1, NONE)
+    ROW("epoll_create", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("epoll_create1", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("epoll_ctl", "descriptor", EPOLL_CTL, ALWAYS, 0, 2, NONE)
+    ROW("epoll_pwait", "descriptor", EPOLL_WAIT, COUNT, 0, NONE, NONE)
+    ROW("epoll_pwait2", "descriptor", EPOLL_WAIT, COUNT, 0, NONE, NONE)
+    ROW("epoll_wait", "descriptor", EPOLL_WAIT, COUNT, 0, NONE, NONE)
+    ROW("eventfd", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("eventfd_read", "descriptor", FD_READ, ZERO, 0, NONE, NONE, WR(1, CONST, 8))
+    ROW("eventfd_write", "descriptor", FD_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("explicit_bzero", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 1))
+    ROW("explicit_memset", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2))
+    ROW("fclose", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("fflush", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("fgetc", "ranges", STREAM_READ, ALWAYS, 0, NONE, NONE)
+    ROW("fgetc_unlocked", "ranges", STREAM_READ, ALWAYS, 0, NONE, NONE)
+    ROW("fgets", "ranges", STREAM_READ, POINTER, 2, NONE, NONE, WR(0, LINE, NONE))
+    ROW("fgets_unlocked", "ranges", STREAM_READ, POINTER, 2, NONE, NONE, WR(0, LINE, NONE))
+    ROW("flock", "descriptor", FLOCK, ZERO, 0, 1, NONE)
+    ROW("flockfile", "ranges", LOCK, ALWAYS, 0, NONE, NONE)
+    ROW("fopen", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("fopen64", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("fprintf", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE, RD(1, STRING, NONE))
+    ROW("fputc", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE)
+    ROW("fputc_unlocked", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE)
+    ROW("fputs", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE, RD(0, STRING, NONE))
+    ROW("fputs_unlocked", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE, RD(0, STRING, NONE))
+    ROW("fread", "ranges", STREAM_READ, ALWAYS, 3, NONE, NONE, WR(0, ITEMS, 1))
+    ROW("fread_unlocked", "ranges", STREAM_READ, ALWAYS, 3, NONE, NONE, WR(0, ITEMS, 1))
+    ROW("free", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("ftrylockfile", "ranges", TRY, ZERO, 0, NONE, NONE)
+    ROW("funlockfile", "ranges", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("fwrite", "ranges", STREAM_WRITE, ALWAYS, 3, NONE, NONE, RD(0, PRODUCT, 1))
+    ROW("fwrite_unlocked", "ranges", STREAM_WRITE, ALWAYS, 3, NONE, NONE, RD(0, PRODUCT, 1))
+    ROW("getc", "ranges", STREAM_READ, ALWAYS, 0, NONE, NONE)
+    ROW("getc_unlocked", "ranges", STREAM_READ, ALWAYS, 0, NONE, NONE)
+    ROW("getdelim", "ranges", STREAM_READ, COUNT, 3, NONE, NONE, WR(0, INDIRECT, NONE))
+    ROW("getenv", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("getline", "ranges", STREAM_READ, COUNT, 2, NONE, NONE, WR(0, INDIRECT, NONE))
+    ROW("gettimeofday", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, CONST, 16))
+    ROW("gmtime_r", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, CONST, 8), WR(1, CONST, 56))
+    ROW("index", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("inotify_init", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("inotify_init1", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("kill", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
+    ROW("killpg", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
+    ROW("localtime_r", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, CONST, 8), WR(1, CONST, 56))
+    ROW("malloc", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("memalign", "heap", MALLOC, POINTER, 1, NONE, NONE)
+    ROW("memchr", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, UNTIL, 2))
+    ROW("memcmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, ARG, 2), RD(1, ARG, 2))
+    ROW("memcpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("memfd_create", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("memmove", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("mempcpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, ARG, 2))
+    ROW("memset", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2))
+    ROW("mkdir", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("mmap", "process", MAP, POINTER, NONE, 1, NONE)
+    ROW("mmap64", "process", MAP, POINTER, NONE, 1, NONE)
+    ROW("mq_close", "descriptor", FD_CLOSE, ALWAYS, 0, NONE, NONE)
+    ROW("mq_open", "descriptor", FD_NAMED, COUNT, 0, NONE, NONE)
+    ROW("mq_receive", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("mq_send", "descriptor", FD_WRITE, ZERO, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("mq_timedreceive", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("mq_timedsend", "descriptor", FD_WRITE, ZERO, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("mremap", "process", MAP, POINTER, NONE, 2, NONE)
+    ROW("msgrcv", "descriptor", ACQUIRE, COUNT, NONE, NONE, 4)
+    ROW("msgsnd", "descriptor", RELEASE, ALWAYS, NONE, NONE, 4)
+    ROW("mtx_destroy", "c11-threads", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("mtx_init", "c11-threads", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("mtx_lock", "c11-threads", LOCK, ZERO, 0, NONE, NONE)
+    ROW("mtx_timedlock", "c11-threads", LOCK, ZERO, 0, NONE, NONE)
+    ROW("mtx_trylock", "c11-threads", TRY, ZERO, 0, NONE, NONE)
+    ROW("mtx_unlock", "c11-threads", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("munmap", "process", UNMAP, ALWAYS, 0, 1, NONE)
+    ROW("omp_alloc", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("omp_destroy_lock", "openmp-lock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("omp_destroy_nest_lock", "openmp-lock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("omp_free", "heap", FREE, ALWAYS, 0, NONE, NONE)
+    ROW("omp_fulfill_event", "openmp-task", TASK_DONE, ALWAYS, NONE, NONE, NONE)
+    ROW("omp_init_lock", "openmp-lock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("omp_init_nest_lock", "openmp-lock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("omp_set_lock", "openmp-lock", LOCK, ALWAYS, 0, NONE, NONE)
+    ROW("omp_set_nest_lock", "openmp-lock", LOCK, ALWAYS, 0, NONE, NONE)
+    ROW("omp_test_lock", "openmp-lock", TRY, TRUE, 0, NONE, NONE)
+    ROW("omp_test_nest_lock", "openmp-lock", TRY, TRUE, 0, NONE, NONE)
+    ROW("omp_unset_lock", "openmp-lock", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("omp_unset_nest_lock", "openmp-lock", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("open", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("open64", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("openat", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("openat64", "descriptor", FD_FILE, COUNT, NONE, NONE, NONE)
+    ROW("pclose", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("pipe", "descriptor", FD_PIPE, ZERO, 0, NONE, NONE)
+    ROW("pipe2", "descriptor", FD_PIPE, ZERO, 0, NONE, NONE)
+    ROW("poll", "descriptor", POLL, COUNT, 0, 1, NONE)
+    ROW("posix_memalign", "heap", MEMALIGN, ZERO, 2, NONE, 0)
+    ROW("ppoll", "descriptor", POLL, COUNT, 0, 1, NONE)
+    ROW("pread", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("pread64", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("preadv", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, VECTOR, 2))
+    ROW("preadv64", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, VECTOR, 2))
+    ROW("pselect", "descriptor", SELECT, COUNT, 0, 1, 2)
+    ROW("pthread_barrier_init", "barrier", BARRIER_INIT, ZERO, 0, 2, NONE)
+    ROW("pthread_barrier_wait", "barrier", BARRIER, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_clockjoin_np", "fork-join", JOIN, ZERO, 0, NONE, NONE)
+    ROW("pthread_cond_clockwait", "condvar", WAIT, ALWAYS, 0, 1, NONE)
+    ROW("pthread_cond_timedwait", "condvar", WAIT, ALWAYS, 0, 1, NONE)
+    ROW("pthread_cond_wait", "condvar", WAIT, ALWAYS, 0, 1, NONE)
+    ROW("pthread_create", "fork-join", CREATE, ZERO, 0, 1, NONE)
+    ROW("pthread_detach", "detach", DETACH, ZERO, 0, NONE, NONE)
+    ROW("pthread_join", "fork-join", JOIN, ZERO, 0, NONE, NONE)
+    ROW("pthread_kill", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
+    ROW("pthread_mutex_clocklock", "mutex", LOCK, ZERO, 0, NONE, NONE)
+    ROW("pthread_mutex_destroy", "mutex", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_mutex_init", "mutex", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_mutex_lock", "mutex", LOCK, ZERO, 0, NONE, NONE)
+    ROW("pthread_mutex_timedlock", "mutex", LOCK, ZERO, 0, NONE, NONE)
+    ROW("pthread_mutex_trylock", "mutex", TRY, ZERO, 0, NONE, NONE)
+    ROW("pthread_mutex_unlock", "mutex", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_once", "once", ONCE, ZERO, 0, 1, NONE)
+    ROW("pthread_rwlock_clockrdlock", "rwlock", LOCK_READ, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_clockwrlock", "rwlock", LOCK_WRITE, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_destroy", "rwlock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_rwlock_init", "rwlock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_rwlock_rdlock", "rwlock", LOCK_READ, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_timedrdlock", "rwlock", LOCK_READ, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_timedwrlock", "rwlock", LOCK_WRITE, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_tryrdlock", "rwlock", TRY_READ, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_trywrlock", "rwlock", TRY_WRITE, ZERO, 0, NONE, NONE)
+    ROW("pthread_rwlock_unlock", "rwlock", UNLOCK_RW, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_rwlock_wrlock", "rwlock", LOCK_WRITE, ZERO, 0, NONE, NONE)
+    ROW("pthread_sigqueue", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
+    ROW("pthread_spin_destroy", "spinlock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_spin_init", "spinlock", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_spin_lock", "spinlock", LOCK, ZERO, 0, NONE, NONE)
+    ROW("pthread_spin_trylock", "spinlock", TRY, ZERO, 0, NONE, NONE)
+    ROW("pthread_spin_unlock", "spinlock", UNLOCK, ALWAYS, 0, NONE, NONE)
+    ROW("pthread_timedjoin_np", "fork-join", JOIN, ZERO, 0, NONE, NONE)
+    ROW("pthread_tryjoin_np", "fork-join", JOIN, ZERO, 0, NONE, NONE)
+    ROW("putc", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE)
+    ROW("putc_unlocked", "ranges", STREAM_WRITE, ALWAYS, 1, NONE, NONE)
+    ROW("puts", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("pvalloc", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("pwrite", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("pwrite64", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("pwritev", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, VECTOR, 2))
+    ROW("pwritev64", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, VECTOR, 2))
+    ROW("qsort", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, PRODUCT, 1))
+    ROW("raise", "signal", SIGNAL_SEND, ALWAYS, 0, NONE, NONE)
+    ROW("read", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("readv", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, VECTOR, 2))
+    ROW("realloc", "heap", REALLOC, POINTER, 0, 1, NONE)
+    ROW("reallocarray", "heap", REALLOC, POINTER, 0, 1, 2)
+    ROW("recv", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("recvfrom", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, RESULT, 2))
+    ROW("recvmsg", "descriptor", FD_READ, COUNT, 0, NONE, NONE, WR(1, MESSAGE, NONE))
+    ROW("rename", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("rindex", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("rmdir", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("select", "descriptor", SELECT, COUNT, 0, 1, 2)
+    ROW("sem_clockwait", "semaphore", ACQUIRE, ZERO, 0, NONE, NONE)
+    ROW("sem_destroy", "semaphore", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("sem_init", "semaphore", FORGET, ALWAYS, 0, NONE, NONE)
+    ROW("sem_post", "semaphore", RELEASE, ALWAYS, 0, NONE, NONE)
+    ROW("sem_timedwait", "semaphore", ACQUIRE, ZERO, 0, NONE, NONE)
+    ROW("sem_trywait", "semaphore", ACQUIRE, ZERO, 0, NONE, NONE)
+    ROW("sem_wait", "semaphore", ACQUIRE, ZERO, 0, NONE, NONE)
+    ROW("semop", "descriptor", BOTH, ZERO, NONE, NONE, 5)
+    ROW("semtimedop", "descriptor", BOTH, ZERO, NONE, NONE, 5)
+    ROW("send", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("sendfile", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE)
+    ROW("sendmsg", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, MESSAGE, NONE))
+    ROW("sendto", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("setenv", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("shutdown", "descriptor", FD_CLOSE, ALWAYS, 0, NONE, NONE)
+    ROW("sigaction", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("signal", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("signalfd", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("sigqueue", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
+    ROW("sigset", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("sigtimedwait", "signal", SIGNAL_WAIT, COUNT, NONE, NONE, NONE)
+    ROW("sigwait", "signal", SIGNAL_WAIT, ZERO, 1, NONE, NONE)
+    ROW("sigwaitinfo", "signal", SIGNAL_WAIT, COUNT, NONE, NONE, NONE)
+    ROW("snprintf", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, LIMITED, 1), RD(2, STRING, NONE))
+    ROW("socket", "descriptor", FD_SOCKET, COUNT, NONE, NONE, NONE)
+    ROW("socketpair", "descriptor", FD_PIPE, ZERO, 3, NONE, NONE)
+    ROW("splice", "descriptor", FD_WRITE, COUNT, 2, NONE, NONE)
+    ROW("sprintf", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, PRINTED, NONE), RD(1, STRING, NONE))
+    ROW("sscanf", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("stat", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("stpcpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("stpncpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, BOUNDED, 2))
+    ROW("strcasecmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strcasestr", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strcat", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("strchr", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strchrnul", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strcmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strcoll", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strcpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, STRING, NONE))
+    ROW("strcspn", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strdup", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strlen", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strncasecmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, BOUNDED, 2), RD(1, BOUNDED, 2))
+    ROW("strncat", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, LINE, NONE), RD(1, BOUNDED, 2))
+    ROW("strncmp", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, BOUNDED, 2), RD(1, BOUNDED, 2))
+    ROW("strncpy", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, WR(0, ARG, 2), RD(1, BOUNDED, 2))
+    ROW("strndup", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, BOUNDED, 1))
+    ROW("strnlen", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, BOUNDED, 1))
+    ROW("strpbrk", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strrchr", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strspn", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strstr", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE), RD(1, STRING, NONE))
+    ROW("strtod", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strtol", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strtoll", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strtoul", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("strtoull", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("sysv_signal", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
+    ROW("tgkill", "signal", SIGNAL_SEND, ALWAYS, 2, NONE, NONE)
+    ROW("thrd_create", "c11-threads", CREATE, ZERO, 0, NONE, NONE)
+    ROW("thrd_detach", "c11-threads", DETACH, ZERO, 0, NONE, NONE)
+    ROW("thrd_join", "c11-threads", JOIN, ZERO, 0, NONE, NONE)
+    ROW("timerfd_create", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("timerfd_settime", "descriptor", FD_WRITE, ALWAYS, 0, NONE, NONE)
+    ROW("unlink", "ranges", NOTHING, ALWAYS, NONE, NONE, NONE, RD(0, STRING, NONE))
+    ROW("valloc", "heap", MALLOC, POINTER, 0, NONE, NONE)
+    ROW("vfprintf", "ranges", STREAM_WRITE, ALWAYS, 0, NONE, NONE, RD(1, STRING, NONE))
+    ROW("vsnprintf", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, LIMITED, 1), RD(2, STRING, NONE))
+    ROW("vsprintf", "ranges", NOTHING, COUNT, NONE, NONE, NONE, WR(0, PRINTED, NONE), RD(1, STRING, NONE))
+    ROW("write", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, ARG, 2))
+    ROW("writev", "descriptor", FD_WRITE, COUNT, 0, NONE, NONE, RD(1, VECTOR, 2))
 };
+/* clang-format on */
 const unsigned sync_table_size = sizeof sync_table / sizeof *sync_table;
 
 const sync_row *sync_find(const char *name)
@@ -79,4 +426,33 @@ const sync_row *sync_find(const char *name)
             to = middle;
     }
     return NULL;
+}
+
+static bool is_after(uint8_t size)
+{
+    return size >= SIZE_RESULT;
+}
+
+bool sync_has_second_half(const sync_row *row)
+{
+    switch (row->meaning) {
+    case SYNC_NOTHING: return is_after(row->ranges[0].size) || is_after(row->ranges[1].size);
+    case SYNC_RELEASE:
+    case SYNC_UNLOCK:
+    case SYNC_UNLOCK_RW:
+    case SYNC_FORGET:
+    case SYNC_FREE:
+    case SYNC_UNMAP:
+    case SYNC_FD_WRITE:
+    case SYNC_FD_CLOSE:
+    case SYNC_EPOLL_CTL:
+    case SYNC_STREAM_WRITE:
+    case SYNC_SIGNAL_SET:
+    case SYNC_SIGNAL_SEND:
+    case SYNC_REGION_START:
+    case SYNC_TASK:
+    case SYNC_TASK_PTR:
+    case SYNC_TASK_DONE: return false;
+    default: return true;
+    }
 }

@@ -199,6 +199,7 @@ void draft_finish(plan_draft *draft)
     if (draft->sites.len) qsort(draft->sites.data, draft->sites.len, sizeof *draft->sites.data, by_address);
     merge_sites(draft);
     add_objects(draft);
+    draft_unwind(draft);
 }
 
 void draft_free(plan_draft *draft)
@@ -208,6 +209,7 @@ void draft_free(plan_draft *draft)
     vec_free(&draft->sources);
     vec_free(&draft->objects);
     vec_free(&draft->strings);
+    vec_free(&draft->unwind);
     table_free(draft->known_sources);
     table_free(draft->known_strings);
     draft->known_sources = draft->known_strings = NULL;

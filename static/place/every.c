@@ -10,11 +10,13 @@
 #include "static/place/place.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     plan_draft *draft;
     const lift_module *module;
     const lift_func *func;
+    bool is_atomic;  /* a function of std::atomic */
     uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
     uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
 } placer;
@@ -74,6 +76,40 @@ static bool is_atomic_variable(const image *img, uint64_t addr, uint32_t size)
     return t && t->is_atomic;
 }
 
+static bool starts_with(const char *text, const char *start)
+{
+    return !strncmp(text, start, strlen(start));
+}
+
+/* The guard of a static object of a C++ function: its first byte is read without a call once it is set. */
+static bool is_guard(const image *img, uint64_t addr)
+{
+    const image_symbol *s = image_symbol_covering(img, addr);
+    return s && s->name && starts_with(s->name, "_ZGV");
+}
+
+/* A function of std::atomic, which accesses its object by plain moves when it is not inlined. */
+static bool is_atomic_function(const char *name)
+{
+    static const char *const starts[] = {"_ZNSt6atomic", "_ZNKSt6atomic", "_ZNVSt6atomic", "_ZNVKSt6atomic",
+                                         "_ZNSt13__atomic_base", "_ZNKSt13__atomic_base", "_ZNVSt13__atomic_base",
+                                         "_ZNVKSt13__atomic_base", "_ZNSt11atomic_flag", "_ZNVSt11atomic_flag",
+                                         "_ZNKSt11atomic_flag", "_ZNSt12__atomic_impl", "_ZNSt3__1L", "_ZNSt3__117__cxx_atomic"};
+    for (unsigned i = 0; name && i < sizeof starts / sizeof *starts; i++)
+        if (starts_with(name, starts[i])) return true;
+    return false;
+}
+
+/* An access that comes from the header that defines std::atomic, however it was inlined. */
+static bool is_in_atomic_header(const image *img, uint64_t addr)
+{
+    image_frame frame;
+    if (!image_frames_at(img, addr, &frame, 1) || !frame.at.file) return false;
+    const char *name = strrchr(frame.at.file, '/');
+    return name && (!strcmp(name, "/atomic_base.h") || (!strcmp(name, "/atomic") && strstr(frame.at.file, "c++")) ||
+                    starts_with(name, "/cxx_atomic_impl"));
+}
+
 /* The thread's variables lie below the thread pointer (variant II of the ABI). */
 static bool is_control_block(const plan_action *a)
 {
@@ -90,7 +126,7 @@ static void make_sync(plan_action *a)
 /* --- one instruction ---------------------------------------------------------------------------------------------- */
 
 /* What becomes of one operand, given what the IR knows about it: `value` is its IR_ACCESS, or 0 when it has none. */
-static fate judge(const placer *p, const place_insn *insn, place_operand *operand, ir_value value)
+static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_operand *operand, ir_value value)
 {
     const image *img = p->module->img;
     plan_action *a = &operand->action;
@@ -109,7 +145,8 @@ static fate judge(const placer *p, const place_insn *insn, place_operand *operan
     bool constant = fixed && !(a->flags & PLAN_WRITE) && image_is_constant(img, addr, a->size);
     if (constant || is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
-    if (atomic || (fixed && is_atomic_variable(img, addr, a->size))) {
+    if (atomic || (fixed && (is_atomic_variable(img, addr, a->size) || is_guard(img, addr))) || p->is_atomic ||
+        is_in_atomic_header(img, at)) {
         make_sync(a);
         return FATE_SYNC;
     }
@@ -161,7 +198,7 @@ static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site 
         place_operand *operand = &decoded.operands[i];
         ir_value access = ir ? take_access(p, operand, taken, number, decoded.operand_count) : 0;
         if (ir && !access) continue;
-        switch (judge(p, &decoded, operand, access)) {
+        switch (judge(p, insn->addr, &decoded, operand, access)) {
         case FATE_LOCAL: draft->local++; break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
@@ -207,6 +244,7 @@ static void place_function(placer *p)
 {
     const lift_func *func = p->func;
     index_accesses(p);
+    p->is_atomic = is_atomic_function(func->name);
     for (uint32_t b = 0; b < func->block_count; b++) {
         const lift_block *block = &func->blocks[b];
         bool reachable = func->ir && func->ir->blocks[b].rpo != UINT32_MAX;

@@ -3,6 +3,7 @@
  *   operand.c   the memory operands of one machine instruction, as actions of a plan
  *   every.c     place_every: a check at every access that another thread might touch
  *   draft.c     the plan while it is being made: sites, actions, sources, objects, strings
+ *   unwind.c    how to find callers, from the module's unwind tables
  *   write.c     its bytes, and the file
  *
  * The expressions of a plan are over machine registers, so they come from the instruction itself and not from the IR;
@@ -43,6 +44,7 @@ typedef struct {
     VEC(plan_source) sources;
     VEC(plan_object) objects;
     VEC(char) strings;
+    VEC(plan_unwind) unwind;
     place_table *known_sources, *known_strings;
     uint64_t planned, local, unplanned, functions;
 } plan_draft;
@@ -55,6 +57,10 @@ uint32_t draft_source(plan_draft *draft, const lift_func *func, uint64_t addr);
 /* Sorts the sites; of several for one instruction (code that two functions share) one is made that is right for both.
  * Adds the module's data objects. */
 void draft_finish(plan_draft *draft);
+
+/* --- callers (unwind.c) ------------------------------------------------------------------------------------------- */
+
+void draft_unwind(plan_draft *draft); /* all rows of the module; by draft_finish */
 
 /* --- placement (every.c) ------------------------------------------------------------------------------------------ */
 

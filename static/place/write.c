@@ -35,6 +35,7 @@ void *plan_encode(const plan_draft *draft, size_t *size)
         [PLAN_SOURCES] = {draft->sources.data, draft->sources.len, sizeof(plan_source)},
         [PLAN_OBJECTS] = {draft->objects.data, draft->objects.len, sizeof(plan_object)},
         [PLAN_STRINGS] = {draft->strings.data, draft->strings.len, 1},
+        [PLAN_UNWIND] = {draft->unwind.data, draft->unwind.len, sizeof(plan_unwind)},
     };
     plan_header h = {
         .magic = PLAN_MAGIC,

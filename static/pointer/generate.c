@@ -404,6 +404,7 @@ void generate_function(const pta_program *program, const generate_module *module
             if (ir->insns[block->first + k].op != IR_PHI) g.forms[block->first + k] = value_form(&g, block->first + k);
     }
     phi_stmts(&g);
+    generate_marches(out);
     free(g.forms);
     free(g.call_of);
     free(g.kinds);

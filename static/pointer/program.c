@@ -154,7 +154,9 @@ uint32_t program_import(pta_program *program, const char *name)
     name_entry *known = name_find(&program->maps->names, name);
     if (known) return known->func;
     const char *copy = arena_string(&program->memory, name, strlen(name));
-    const char *text = model_find(name);
+    const pta_wishes *wishes = program->wishes;
+    const char *wished = wishes && wishes->model ? wishes->model(wishes->with, name) : NULL;
+    const char *text = wished ? wished : model_find(name);
     uint32_t func = PTA_NO_FUNC;
     race_error error;
     if (text) {
@@ -490,72 +492,35 @@ static void add_start(pta_program *program, uint32_t data)
     program->funcs.data[start].root = true;
 }
 
-/* --- allocator wrappers --------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-enum { WRAPPER_STATEMENTS = 120 };
-
-/* A function that returns what an allocator or another wrapper has just given it. */
-static bool is_wrapper(const pta_program *program, const pta_func *f, const uint8_t *allocates)
+/* A function of a module that a model was wished for does what the model says, and nothing else. */
+static void replace_bodies(pta_program *program)
 {
-    if (f->stmts.len > WRAPPER_STATEMENTS) return false;
-    uint8_t *returned = base_alloc_zero(f->var_count, 1);
-    returned[PTA_RET] = 1;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = 0; i < f->stmts.len; i++) {
-            const pta_stmt *stmt = &f->stmts.data[i];
-            if (stmt->kind != PTA_COPY || !returned[stmt->dst.var] || returned[stmt->src.var]) continue;
-            returned[stmt->src.var] = 1;
-            changed = true;
-        }
+    const pta_wishes *wishes = program->wishes;
+    uint32_t count = program->funcs.len;
+    for (uint32_t f = 0; wishes && wishes->model && f < count; f++) {
+        pta_func *func = &program->funcs.data[f];
+        const char *text = func->lift ? wishes->model(wishes->with, func->name) : NULL;
+        race_error error;
+        if (!text) continue;
+        vec_free(&func->stmts);
+        func->access_count = 0;
+        func->var_count = PTA_FIRST_LOCAL;
+        func->clone = func->modelled = true;
+        model_fill(program, f, text, &error);
     }
-    bool found = false, kept = false; /* what is stored somewhere is more than handed on, but for links of the object to itself */
-    for (uint32_t i = 0; i < f->stmts.len && !kept; i++) {
-        const pta_stmt *stmt = &f->stmts.data[i];
-        kept = stmt->kind == PTA_STORE && returned[stmt->src.var] && !returned[stmt->dst.var];
-    }
-    for (uint32_t i = 0; i < f->stmts.len && !found && !kept; i++) {
-        if (f->stmts.data[i].kind != PTA_CALL) continue;
-        const pta_call *call = &program->calls.data[f->stmts.data[i].ref];
-        found = call->func != PTA_NO_FUNC && allocates[call->func] && call->ret != PTA_NO_VAR && returned[call->ret];
-    }
-    free(returned);
-    return found;
-}
-
-static bool model_allocates(const pta_program *program, const pta_func *f)
-{
-    for (uint32_t i = 0; i < f->stmts.len; i++) {
-        const pta_stmt *stmt = &f->stmts.data[i];
-        if (stmt->kind == PTA_ADDR && program->sites.data[stmt->ref].kind == PTA_HEAP) return true;
-    }
-    return false;
-}
-
-enum { WRAPPER_ROUNDS = 3 }; /* wrappers of wrappers */
-
-static void find_wrappers(pta_program *program)
-{
-    uint8_t *allocates = base_alloc_zero(program->funcs.len, 1);
-    for (uint32_t f = 0; f < program->funcs.len; f++)
-        allocates[f] = !program->funcs.data[f].lift && program->funcs.data[f].clone &&
-                       model_allocates(program, &program->funcs.data[f]);
-    for (unsigned round = 0; round < WRAPPER_ROUNDS; round++) {
-        VEC(uint32_t) found = {0};
-        for (uint32_t f = 0; f < program->funcs.len; f++)
-            if (program->funcs.data[f].lift && !allocates[f] && !program->funcs.data[f].root &&
-                is_wrapper(program, &program->funcs.data[f], allocates))
-                vec_push(&found, f);
-        for (uint32_t i = 0; i < found.len; i++)
-            allocates[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
-        vec_free(&found);
-    }
-    free(allocates);
 }
 
 pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
 {
+    return pta_program_open_for(modules, count, jobs, NULL);
+}
+
+pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes)
+{
     pta_program *program = base_alloc_zero(1, sizeof *program);
+    program->wishes = wishes;
     program->maps = base_alloc_zero(1, sizeof *program->maps);
     program->modules = base_alloc((size_t)count * sizeof *modules);
     memcpy(program->modules, modules, (size_t)count * sizeof *modules);
@@ -581,11 +546,13 @@ pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
         resolve_imports(program, m);
     for (uint32_t m = 0; m < count; m++)
         generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
+    replace_bodies(program);
     add_outside(program);
     add_start(program, add_data(program));
     add_wilderness(program);
-    find_wrappers(program);
+    program_find_wrappers(program);
     program_prune(program);
+    program->wishes = NULL;
     return program;
 }
 

@@ -1,252 +1,84 @@
 /* `race run`: runs a program with the planned checks injected, and reports the races that happen.
  *
- * The modules of the program (itself, and the libraries it needs that are not the system's) are analysed unless a
- * current plan is there; then this process becomes the engine's. The engine gives the exit code: the program's own, or
- * 66 when the program ended with 0 but raced. */
-#include "tools/race/race.h"
-
-#include "include/race/plan.h"
-#include "static/place/place.h"
+ * The program and its libraries are analysed unless a current plan is there; then the engine runs them, and all the
+ * processes they start. This process waits, makes plans for what else is started, and in the end puts the logs of all
+ * processes together: the exit code is the program's own, or 66 when that is 0 but something was found. */
+#include "tools/race/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef RACE_DYNAMORIO_HOME
-#define RACE_DYNAMORIO_HOME ""
-#endif
-
-typedef struct {
-    const char *engine, *state, *plans, *log;
-    long exit_code, jobs;
-    bool stats;
-    char **program; /* its path as given, its arguments, NULL */
-} request;
-
-enum { KEY_HELP = 1, KEY_ENGINE, KEY_STATE, KEY_PLAN, KEY_LOG, KEY_EXIT_CODE, KEY_STATS, KEY_JOBS };
-
-static const cli_option options[] = {
-    {"help", 'h', KEY_HELP, false}, {"engine", 0, KEY_ENGINE, true}, {"state", 0, KEY_STATE, true},
-    {"plan", 0, KEY_PLAN, true},    {"log", 0, KEY_LOG, true},       {"exit-code", 0, KEY_EXIT_CODE, true},
-    {"stats", 0, KEY_STATS, false}, {"jobs", 'j', KEY_JOBS, true},   {0},
+enum {
+    KEY_HELP = 1, KEY_ENGINE, KEY_STATE, KEY_PLAN, KEY_LOG, KEY_EXIT_CODE, KEY_STATS, KEY_JOBS, KEY_FORMAT, KEY_OUTPUT,
+    KEY_SUPPRESSIONS, KEY_HALT, KEY_ALL, KEY_AUDIT, KEY_UNCHECKED, KEY_MEMORY, KEY_DEPTH, KEY_SCOPE, KEY_PLACE
 };
 
-/* --- files -------------------------------------------------------------------------------------------------------- */
+static const cli_option options[] = {
+    {"help", 'h', KEY_HELP, false},
+    {"engine", 0, KEY_ENGINE, true},
+    {"state", 0, KEY_STATE, true},
+    {"plan", 0, KEY_PLAN, true},
+    {"log", 0, KEY_LOG, true},
+    {"exit-code", 0, KEY_EXIT_CODE, true},
+    {"stats", 0, KEY_STATS, false},
+    {"jobs", 'j', KEY_JOBS, true},
+    {"format", 0, KEY_FORMAT, true},
+    {"output", 'o', KEY_OUTPUT, true},
+    {"suppressions", 0, KEY_SUPPRESSIONS, true},
+    {"halt-on-error", 0, KEY_HALT, false},
+    {"all", 0, KEY_ALL, false},
+    {"audit", 0, KEY_AUDIT, false},
+    {"unchecked", 0, KEY_UNCHECKED, false},
+    {"memory", 0, KEY_MEMORY, true},
+    {"stack-depth", 0, KEY_DEPTH, true},
+    {"scope", 0, KEY_SCOPE, true},
+    {"place", 0, KEY_PLACE, true},
+    {0},
+};
 
-static bool is_program_file(const char *path)
+/* --- the program -------------------------------------------------------------------------------------------------- */
+
+/* A script runs by the interpreter that its first line names. True: *program was replaced, and *script is the file. */
+static bool is_script(char **program, char **argument)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+    char line[PATH_MAX];
+    int fd = open(*program, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, line, sizeof line - 1) : -1;
+    if (fd >= 0) close(fd);
+    if (len < 3 || line[0] != '#' || line[1] != '!') return false;
+    line[len] = 0;
+    line[strcspn(line, "\n")] = 0;
+    char *interpreter = line + 2 + strspn(line + 2, " \t");
+    char *end = interpreter + strcspn(interpreter, " \t");
+    char *rest = end + strspn(end, " \t");
+    *end = 0;
+    if (!*interpreter) return false;
+    *argument = *rest ? base_format("%s", rest) : NULL;
+    *program = base_format("%s", interpreter);
+    return true;
 }
 
-/* The file that the shell would run; free() the result. NULL: there is none. */
-static char *find_program(const char *name)
+/* The command line of a script's interpreter in place of the script's. */
+static void use_interpreter(run_request *r, char *script, char *argument)
 {
-    if (strchr(name, '/')) return is_program_file(name) ? base_format("%s", name) : NULL;
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t len = strcspn(path, ":");
-        char *candidate = len ? base_format("%.*s/%s", (int)len, path, name) : base_format("./%s", name);
-        if (is_program_file(candidate)) return candidate;
-        free(candidate);
-        path += len + (path[len] == ':');
-    }
-    return NULL;
-}
-
-static int make_directory(const char *path)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
-    return cli_error("%s: cannot be made: %s", path, strerror(errno));
-}
-
-/* --- plans -------------------------------------------------------------------------------------------------------- */
-
-/* A sound plan of this module is there. */
-static bool is_current(const char *path, const image *img)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    bool current = false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map != MAP_FAILED) {
-            plan p;
-            current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id);
-            munmap(map, (size_t)st.st_size);
-        }
-    }
-    close(fd);
-    return current;
-}
-
-static int plan_image(const request *r, const image *img, const char *plans)
-{
-    int code = EXIT_CLEAN;
-    race_error error;
-    char *path = base_format("%s/%s.plan", plans, img->build_id);
-    if (!is_current(path, img)) {
-        lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
-        plan_draft draft;
-        place_every(module, &draft);
-        if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
-        draft_free(&draft);
-        lift_close(module);
-    }
-    free(path);
-    return code;
-}
-
-static bool is_system_library(const char *path)
-{
-    static const char *const folders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"};
-    for (unsigned i = 0; i < sizeof folders / sizeof *folders; i++)
-        if (!strncmp(path, folders[i], strlen(folders[i]))) return true;
-    return false;
-}
-
-/* What the dynamic loader says the program needs, one `name => path (address)` a line. It is asked as ldd asks it: only
- * it knows run paths, LD_LIBRARY_PATH and the cache together. NULL: it cannot be asked. */
-static FILE *ask_loader(const char *program, pid_t *child)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) return NULL;
-    *child = fork();
-    if (*child == 0) {
-        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
-        int null = open("/dev/null", O_RDWR);
-        if (null >= 0) dup2(null, STDIN_FILENO), dup2(null, STDERR_FILENO);
-        dup2(ends[1], STDOUT_FILENO);
-        execl(program, program, (char *)NULL);
-        _exit(127);
-    }
-    close(ends[1]);
-    FILE *from = *child > 0 ? fdopen(ends[0], "r") : NULL;
-    if (!from) close(ends[0]);
-    return from;
-}
-
-/* A library that cannot be read is left out: its accesses are not checked, like those of the system's libraries. */
-static int plan_libraries(const request *r, const char *program, const char *plans)
-{
-    pid_t child;
-    FILE *from = ask_loader(program, &child);
-    if (!from) return cli_error("%s: its libraries cannot be found: %s", program, strerror(errno));
-    int code = EXIT_CLEAN;
-    char *line = NULL;
-    size_t size = 0;
-    while (code == EXIT_CLEAN && getline(&line, &size, from) > 0) {
-        char *path = strstr(line, "=> /"), *end = path ? strstr(path, " (0x") : NULL;
-        if (!end) continue;
-        *end = 0;
-        path += strlen("=> ");
-        image *img;
-        if (is_system_library(path) || image_open(path, &img, NULL) < 0) continue;
-        code = plan_image(r, img, plans);
-        image_close(img);
-    }
-    free(line);
-    fclose(from);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-    }
-    return code;
-}
-
-/* Plans of the program and its libraries, into `plans`. */
-static int analyse(const request *r, const char *program, const char *plans)
-{
-    image *img;
-    race_error error;
-    if (image_open(program, &img, &error) < 0) return cli_error("%s", error.text);
-    int code;
-    if (img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE)
-        code = cli_error("%s: not a program", program);
-    else if (!img->needed_count)
-        code = cli_error("%s: statically linked: its synchronisation cannot be seen", program);
-    else
-        code = plan_image(r, img, plans);
-    if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
-    image_close(img);
-    return code;
-}
-
-/* --- the engine --------------------------------------------------------------------------------------------------- */
-
-/* The first of the candidates that is a file, or NULL; all are freed but the result. */
-static char *first_file(char **candidates, unsigned count, int mode)
-{
-    char *found = NULL;
-    for (unsigned i = 0; i < count; i++) {
-        if (!found && candidates[i] && access(candidates[i], mode) == 0)
-            found = candidates[i];
-        else
-            free(candidates[i]);
-    }
-    return found;
-}
-
-static char *find_drrun(void)
-{
-    const char *home = getenv("DYNAMORIO_HOME");
-    char *candidates[] = {
-        home && *home ? base_format("%s/bin64/drrun", home) : NULL,
-        *RACE_DYNAMORIO_HOME ? base_format("%s/bin64/drrun", RACE_DYNAMORIO_HOME) : NULL,
-        find_program("drrun"),
-    };
-    return first_file(candidates, sizeof candidates / sizeof *candidates, X_OK);
-}
-
-/* Beside this command in a build tree, in its library folder when installed. */
-static char *find_client(void)
-{
-    char self[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (len <= 0) return NULL;
-    self[len] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash) *slash = 0;
-    char *candidates[] = {
-        base_format("%s/librace.so", self),
-        base_format("%s/../lib/race/librace.so", self),
-        base_format("%s/../lib/x86_64-linux-gnu/race/librace.so", self),
-        base_format("%s/../lib64/race/librace.so", self),
-    };
-    return first_file(candidates, sizeof candidates / sizeof *candidates, R_OK);
-}
-
-/* Becomes drrun. Returns only on failure. */
-static int start_dynamorio(const request *r, const char *drrun, const char *client, const char *program,
-                           const char *plans)
-{
-    VEC(char *) args = {0};
-    char *exit_code = base_format("%ld", r->exit_code);
-    const char *const fixed[] = {drrun, "-quiet", "-c", client, "-plan", plans, "-exit_code", exit_code};
-    for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        vec_push(&args, (char *)fixed[i]);
-    if (r->log) {
-        vec_push(&args, (char *)"-log");
-        vec_push(&args, (char *)r->log);
-    }
-    if (r->stats) vec_push(&args, (char *)"-stats");
-    vec_push(&args, (char *)"--");
-    vec_push(&args, (char *)program);
-    for (char **a = r->program + 1; *a; a++)
-        vec_push(&args, *a);
-    vec_push(&args, NULL);
-    fflush(NULL);
-    cli_restore_signals();
-    execv(drrun, args.data);
-    int code = cli_error("%s: cannot be started: %s", drrun, strerror(errno));
-    vec_free(&args);
-    free(exit_code);
-    return code;
+    size_t n = 0;
+    while (r->program[n])
+        n++;
+    char **args = base_alloc_zero(n + 3, sizeof *args);
+    size_t at = 0;
+    args[at++] = r->program[0];
+    if (argument) args[at++] = argument;
+    args[at++] = script;
+    for (size_t i = 1; i < n; i++)
+        args[at++] = r->program[i];
+    r->program = args;
 }
 
 static char *absolute(const char *path)
@@ -256,39 +88,134 @@ static char *absolute(const char *path)
     return real;
 }
 
-static int run_program(request *r)
+/* A folder for logs of our own. NULL: it cannot be made, and that was said. */
+static char *temporary(const char *state, const char *what)
 {
-    char *drrun = find_drrun(), *client = find_client(), *program = find_program(r->program[0]);
+    char *path = base_format("%s/%s.XXXXXX", state, what);
+    if (mkdtemp(path)) return path;
+    cli_error("%s: cannot be made: %s", path, strerror(errno));
+    free(path);
+    return NULL;
+}
+
+/* Folders and plans. An exit code. */
+static int prepare(run_request *r, run_paths *p)
+{
     char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans", r->state);
-    char *plans_real = NULL, *log_real = NULL;
-    int code = EXIT_CLEAN;
-    if (!program)
-        code = cli_error("%s: no such program", r->program[0]);
-    else if (!drrun)
-        code = cli_error("no DynamoRIO found (set DYNAMORIO_HOME to where it is)");
-    else if (!client)
-        code = cli_error("no librace.so found: this build has no DynamoRIO client");
-    if (code == EXIT_CLEAN && !r->plans) {
-        code = make_directory(r->state);
-        if (code == EXIT_CLEAN) code = make_directory(plans);
-        if (code == EXIT_CLEAN) code = analyse(r, program, plans);
-    }
-    if (code == EXIT_CLEAN && r->log) code = make_directory(r->log);
-    if (code == EXIT_CLEAN && r->log && !(r->log = log_real = absolute(r->log))) code = EXIT_USAGE;
-    if (code == EXIT_CLEAN && !(plans_real = absolute(plans))) code = EXIT_USAGE;
-    if (code == EXIT_CLEAN) code = start_dynamorio(r, drrun, client, program, plans_real);
-    free(drrun);
-    free(client);
-    free(program);
+    int code = run_make_directory(r->state);
+    if (code == EXIT_CLEAN && !r->plans) code = run_make_directory(plans);
+    char *argument, *script = p->program;
+    if (code == EXIT_CLEAN && is_script(&p->program, &argument))
+        use_interpreter(r, script, argument);
+    else if (code == EXIT_CLEAN && !r->plans)
+        code = run_plan_program(r, p->program, plans);
+    if (code == EXIT_CLEAN && !(p->plans = absolute(plans))) code = EXIT_USAGE;
+    if (code == EXIT_CLEAN && r->suppressions && !(p->suppressions = absolute(r->suppressions))) code = EXIT_USAGE;
+    if (code == EXIT_CLEAN && r->log) code = run_make_directory(r->log);
+    p->own_log = !r->log;
+    char *log = NULL, *ask = NULL;
+    if (code == EXIT_CLEAN) log = r->log ? base_format("%s", r->log) : temporary(r->state, "log");
+    if (code == EXIT_CLEAN && !r->plans) ask = temporary(r->state, "ask");
+    if (code == EXIT_CLEAN && (!log || !(p->log = absolute(log)))) code = EXIT_USAGE;
+    if (code == EXIT_CLEAN && ask) p->ask = absolute(ask);
     free(plans);
-    free(plans_real);
-    free(log_real);
+    free(log);
+    free(ask);
     return code;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+static int write_json(const run_request *r, json_t *json)
+{
+    FILE *to = r->output ? fopen(r->output, "w") : stdout;
+    if (!to) return cli_error("%s: cannot be written: %s", r->output, strerror(errno));
+    bool good = json_dumpf(json, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+    if (r->output && fclose(to)) good = false;
+    if (!good && r->output) return cli_error("%s: cannot be written", r->output);
+    return r->output ? EXIT_CLEAN : cli_finish(EXIT_CLEAN);
+}
+
+static int conclude(const run_request *r, const run_paths *p, int status)
+{
+    run_totals t;
+    bool as_json = !strcmp(r->format, "json");
+    json_t *json = as_json ? json_object() : NULL;
+    if (json) json_object_set_new(json, "version", json_integer(1));
+    run_read_logs(p->log, &t, json);
+    if (!as_json && t.found_in > 1)
+        fprintf(stderr, "race: %lu races and %lu potential deadlocks in %u of %u processes\n", t.races, t.deadlocks,
+                t.found_in, t.processes);
+    int written = json ? write_json(r, json) : EXIT_CLEAN;
+    json_decref(json);
+    if (WIFSIGNALED(status)) { /* end as it did */
+        signal(WTERMSIG(status), SIG_DFL);
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_UNBLOCK, &all, NULL);
+        raise(WTERMSIG(status));
+        return 128 + WTERMSIG(status);
+    }
+    int code = WEXITSTATUS(status);
+    if (code == 0 && (t.races || t.deadlocks || t.audits)) code = (int)r->exit_code;
+    return code ? code : written;
+}
+
+static int run_program(run_request *r)
+{
+    run_paths p = {.program = run_find_program(r->program[0])};
+    if (!p.program) return cli_error("%s: no such program", r->program[0]);
+    int code = prepare(r, &p);
+    if (code == EXIT_CLEAN) {
+        pid_t child = run_start(r, &p);
+        code = child < 0 ? (int)-child : 0;
+        if (child > 0) {
+            int status = run_wait(r, &p, child);
+            if (p.ask) run_remove_logs(p.ask);
+            free(p.ask);
+            p.ask = NULL;
+            code = conclude(r, &p, status);
+        }
+    }
+    if (p.ask) run_remove_logs(p.ask);
+    if (p.log && p.own_log) run_remove_logs(p.log);
+    free(p.ask);
+    free(p.log);
+    free(p.plans);
+    free(p.suppressions);
+    free(p.program);
+    return code;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+static int check_words(const run_request *r)
+{
+    static const struct {
+        const char *what, *words;
+    } known[] = {{"engine", " dynamorio probe "},
+                 {"format", " text json "},
+                 {"scope", " shared warned all "},
+                 {"placement", " ft "}};
+    const char *const given[] = {r->engine, r->format, r->scope, r->place};
+    for (unsigned i = 0; i < sizeof given / sizeof *given; i++) {
+        char *padded = base_format(" %s ", given[i]);
+        bool good = !strchr(given[i], ' ') && *given[i] && strstr(known[i].words, padded);
+        free(padded);
+        if (!good) return cli_usage("run", "unknown %s %s", known[i].what, given[i]);
+    }
+    return EXIT_CLEAN;
 }
 
 static int run(int argc, char **argv)
 {
-    request r = {.engine = "dynamorio", .state = ".race", .exit_code = 66};
+    run_request r = {.engine = "dynamorio",
+                     .format = "text",
+                     .scope = "shared",
+                     .place = "ft",
+                     .state = ".race",
+                     .exit_code = 66,
+                     .depth = -1};
     cli_walk walk = {.argc = argc, .argv = argv, .options = options, .stop_at_operand = true};
     for (int key; (key = cli_next(&walk)) != CLI_END;) {
         switch (key) {
@@ -297,7 +224,16 @@ static int run(int argc, char **argv)
         case KEY_STATE: r.state = walk.value; break;
         case KEY_PLAN: r.plans = walk.value; break;
         case KEY_LOG: r.log = walk.value; break;
+        case KEY_FORMAT: r.format = walk.value; break;
+        case KEY_OUTPUT: r.output = walk.value; break;
+        case KEY_SUPPRESSIONS: r.suppressions = walk.value; break;
+        case KEY_SCOPE: r.scope = walk.value; break;
+        case KEY_PLACE: r.place = walk.value; break;
         case KEY_STATS: r.stats = true; break;
+        case KEY_HALT: r.halt_on_error = true; break;
+        case KEY_ALL: r.all = true; break;
+        case KEY_AUDIT: r.audit = true; break;
+        case KEY_UNCHECKED: r.unchecked = true; break;
         case KEY_EXIT_CODE:
             if (!cli_number(walk.value, 0, 255, &r.exit_code))
                 return cli_usage("run", "%s is no exit code", walk.value);
@@ -306,10 +242,17 @@ static int run(int argc, char **argv)
             if (!cli_number(walk.value, 1, 1024, &r.jobs))
                 return cli_usage("run", "%s is no number of jobs", walk.value);
             break;
+        case KEY_MEMORY:
+            if (!cli_number(walk.value, 1, 1 << 24, &r.memory))
+                return cli_usage("run", "%s is no number of megabytes", walk.value);
+            break;
+        case KEY_DEPTH:
+            if (!cli_number(walk.value, 0, 64, &r.depth)) return cli_usage("run", "%s is no depth", walk.value);
+            break;
         default: return EXIT_USAGE;
         }
     }
-    if (strcmp(r.engine, "dynamorio")) return cli_usage("run", "unknown engine %s", r.engine);
+    if (check_words(&r) != EXIT_CLEAN) return EXIT_USAGE;
     if (walk.at >= argc) return cli_usage("run", "no program given");
     r.program = argv + walk.at;
     return run_program(&r);
@@ -321,14 +264,26 @@ const command command_run = {
     .summary = "run a program and report the data races that happen",
     .help = "usage: race run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
             "\n"
-            "Analyses PROGRAM unless that is done already, runs it with a check at every access\n"
-            "that another thread might touch, and reports data races on stderr as they happen.\n"
+            "Analyses PROGRAM unless that is done already, runs it and whatever it starts with a check\n"
+            "at every access that another thread might touch, and reports data races and possible\n"
+            "deadlocks on stderr as they happen. SIGUSR2 makes it say what was found so far.\n"
             "\n"
-            "  --engine dynamorio  what injects the checks (the only one so far)\n"
+            "  --engine NAME       what injects the checks: dynamorio, probe (dynamorio)\n"
+            "  --scope SCOPE       what is checked: shared, warned, all (shared)\n"
+            "  --place KIND        where checks go: ft, one at each access (ft)\n"
             "  --state DIR         where plans are kept (.race)\n"
             "  --plan DIR          use the plans in DIR as they are; analyse nothing\n"
-            "  --log DIR           also write the reports of each process to DIR/race.<pid>.log\n"
+            "  --log DIR           keep the reports and events of each process in DIR\n"
+            "  --format FORMAT     text: reports on stderr; json: all of them in the end, on stdout (text)\n"
+            "  -o, --output FILE   write JSON there instead\n"
+            "  --suppressions FILE what not to report, in ThreadSanitizer's syntax\n"
+            "  --halt-on-error     the first report ends the process\n"
             "  --exit-code N       exit code when the program ended with 0 but raced (66)\n"
+            "  --all               modules without a plan are checked at every access (dynamorio)\n"
+            "  --audit             check also what the analysis calls harmless, and report where it is wrong\n"
+            "  --unchecked         run modules whose plan is damaged without checks instead of refusing\n"
+            "  --memory MB         limit of shadow memory (none)\n"
+            "  --stack-depth N     frames kept for each access, 0 to 64 (16)\n"
             "  --stats             print counters at the end\n"
             "  -j, --jobs N        threads for the analysis (as many as there are cores)\n"
             "  -h, --help          this text\n"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unity.h>
 
-enum { SITES = 3, ACTIONS = 4, SOURCES = 2, OBJECTS = 2, STRINGS = 24 };
+enum { SITES = 3, ACTIONS = 4, SOURCES = 2, OBJECTS = 2, STRINGS = 24, ROWS = 2 };
 
 typedef struct { /* a plan with all tables, back to back */
     plan_header header;
@@ -16,6 +16,7 @@ typedef struct { /* a plan with all tables, back to back */
     plan_source sources[SOURCES];
     plan_object objects[OBJECTS];
     char strings[STRINGS];
+    plan_unwind unwind[ROWS];
 } sample;
 
 static sample good;
@@ -41,11 +42,12 @@ void setUp(void)
     h->tables[PLAN_SOURCES] = (plan_table){offsetof(sample, sources), SOURCES, sizeof(plan_source)};
     h->tables[PLAN_OBJECTS] = (plan_table){offsetof(sample, objects), OBJECTS, sizeof(plan_object)};
     h->tables[PLAN_STRINGS] = (plan_table){offsetof(sample, strings), STRINGS, 1};
+    h->tables[PLAN_UNWIND] = (plan_table){offsetof(sample, unwind), ROWS, sizeof(plan_unwind)};
 
     const uint8_t none = PLAN_NOTHING;
-    good.actions[0] = (plan_action){PLAN_CHECK, PLAN_READ, 0, 1, 8, 0, none, 8, -16, 8, 1, 0, none, 0, {0}};
+    good.actions[0] = (plan_action){PLAN_CHECK, PLAN_READ, 0, 1, 8, 0, none, 8, -16, 8, 1, 0, none, 0, 0, 0};
     good.actions[1] =
-        (plan_action){PLAN_CHECK, PLAN_WRITE | PLAN_DOWN | PLAN_UNTIL, 7, none, 1, 0, none, 8, 0, 1, 0, 1, 1, 0, {0}};
+        (plan_action){PLAN_CHECK, PLAN_WRITE | PLAN_DOWN | PLAN_UNTIL, 7, none, 1, 0, none, 8, 0, 1, 0, 1, 1, 0, 0, 0};
     good.actions[2] = (plan_action){PLAN_SYNC,   PLAN_READ | PLAN_WRITE | PLAN_ACQUIRE | PLAN_RELEASE,
                                     PLAN_MODULE, none,
                                     1,           1,
@@ -53,16 +55,18 @@ void setUp(void)
                                     0x4000,      4,
                                     1,           0,
                                     none,        0,
-                                    {0}};
-    good.actions[3] = (plan_action){PLAN_CAPTURE, 0, PLAN_CAPTURED + 2, 3, 4, 0, none, 8, 1, 0, 0, 0, none, 31, {0}};
-    good.sites[0] = (plan_site){0x1000, 0, 2, 3, 7, 0, PLAN_DEAD_STATUS | 1, 1, {0}};
-    good.sites[1] = (plan_site){0x1003, 2, 2, 15, 15, PLAN_CALL, 0, 2, {0}};
-    good.sites[2] = (plan_site){0x8ff1, 4, 0, 15, 255, 0, 0, 0, {0}};
+                                    0,           0};
+    good.actions[3] = (plan_action){PLAN_CAPTURE, 0, PLAN_CAPTURED + 2, 3, 4, 0, none, 8, 1, 0, 0, 0, none, 31, 0, 0};
+    good.sites[0] = (plan_site){0x1000, 0, 2, 3, 7, 0, PLAN_DEAD_STATUS | 1, 1, 0, 0};
+    good.sites[1] = (plan_site){0x1003, 2, 2, 15, 15, PLAN_CALL, 0, 2, 0, 0};
+    good.sites[2] = (plan_site){0x8ff1, 4, 0, 15, 255, 0, 0, 0, 0, 0};
     good.sources[0] = (plan_source){1, 6, 10, 2, 0, 0};
     good.sources[1] = (plan_source){0, 0, 0, 0, 1, 0};
     good.objects[0] = (plan_object){0x1000, 0x8000, 1, 0};
     good.objects[1] = (plan_object){0x1008, 0, 0, 0};
     memcpy(good.strings, "\0main\0file.c", 12);
+    good.unwind[0] = (plan_unwind){0x10, 8, 0, PLAN_UNWIND_RSP, {0}};
+    good.unwind[1] = (plan_unwind){0x20, 16, -16, PLAN_UNWIND_RBP, {0}};
     seal(&good);
 }
 
@@ -83,6 +87,10 @@ static void test_a_sound_plan_is_accepted(void)
     TEST_ASSERT_NULL(plan_site_covering(&p, UINT64_MAX));
     TEST_ASSERT_EQUAL_PTR(&good.objects[0], plan_object_covering(&p, 0x1007));
     TEST_ASSERT_NULL(plan_object_covering(&p, 0xfff));
+    TEST_ASSERT_NULL(plan_unwind_at(&p, 0x100f));
+    TEST_ASSERT_EQUAL_PTR(&good.unwind[0], plan_unwind_at(&p, 0x101f));
+    TEST_ASSERT_EQUAL_PTR(&good.unwind[1], plan_unwind_at(&p, 0x8fff));
+    TEST_ASSERT_NULL(plan_unwind_at(&p, 0x9000));
 }
 
 static void test_an_instruction_inside_another_does_not_hide_it(void)
@@ -110,6 +118,14 @@ static void test_an_instruction_inside_another_does_not_hide_it(void)
         TEST_ASSERT_NULL_MESSAGE(p.header, #change);                                                                   \
     } while (0)
 
+static void test_wrong_unwind_rows_are_refused(void)
+{
+    REFUSED(PLAN_BAD_UNWIND, good.unwind[1].start = 0x10);
+    REFUSED(PLAN_BAD_UNWIND, good.unwind[1].start = 0x8001);
+    REFUSED(PLAN_BAD_UNWIND, good.unwind[0].base = 3);
+    REFUSED(PLAN_BAD_UNWIND, good.unwind[0].reserved[2] = 1);
+}
+
 static void test_a_wrong_header_is_refused(void)
 {
     REFUSED(PLAN_NOT_PLAN, good.header.magic[7] = 0);
@@ -129,7 +145,7 @@ static void test_a_wrong_header_is_refused(void)
 
 static void test_a_wrong_table_is_refused(void)
 {
-    for (int i = 0; i < PLAN_TABLES - 1; i++) {
+    for (int i = 0; i < PLAN_TABLES; i++) {
         REFUSED(PLAN_BAD_TABLE, good.header.tables[i].record++);
         REFUSED(PLAN_BAD_TABLE, good.header.tables[i].offset += 4);
         REFUSED(PLAN_BAD_TABLE, good.header.tables[i].offset = 0);
@@ -137,7 +153,6 @@ static void test_a_wrong_table_is_refused(void)
         REFUSED(PLAN_BAD_TABLE, good.header.tables[i].count = UINT32_MAX);
         REFUSED(PLAN_BAD_TABLE, good.header.tables[i].count += SITES + ACTIONS + STRINGS);
     }
-    REFUSED(PLAN_BAD_TABLE, good.header.tables[PLAN_UNWIND].count = 1);
     REFUSED(PLAN_BAD_TABLE, good.header.tables[PLAN_UNWIND].record = 8);
 }
 
@@ -156,7 +171,8 @@ static void test_a_wrong_site_is_refused(void)
     REFUSED(PLAN_BAD_SITE, good.sites[0].flags = 2);
     REFUSED(PLAN_BAD_SITE, good.sites[0].dead = 1 << 22);
     REFUSED(PLAN_BAD_SITE, good.sites[0].source = SOURCES + 1);
-    REFUSED(PLAN_BAD_SITE, good.sites[0].warnings[1] = 1);
+    REFUSED(PLAN_BAD_SITE, good.sites[0].reserved = 1);
+    REFUSED(PLAN_BAD_SITE, good.sites[0].warnings = STRINGS);
 }
 
 static void test_a_wrong_action_is_refused(void)
@@ -187,7 +203,9 @@ static void test_a_wrong_action_is_refused(void)
     REFUSED(PLAN_BAD_ACTION, read->stride = 8);
     REFUSED(PLAN_BAD_ACTION, read->counter = 1);
     REFUSED(PLAN_BAD_ACTION, read->slot = 1);
-    REFUSED(PLAN_BAD_ACTION, read->reserved[1] = 1);
+    REFUSED(PLAN_BAD_ACTION, read->reserved = 1);
+    REFUSED(PLAN_BAD_ACTION, read->claim = PLAN_CLAIMS);
+    REFUSED(PLAN_BAD_ACTION, sync->claim = PLAN_CLAIM_LOCAL);
     REFUSED(PLAN_BAD_ACTION, repeat->counter = PLAN_NOTHING);
     REFUSED(PLAN_BAD_ACTION, repeat->counter = PLAN_MODULE);
     REFUSED(PLAN_BAD_ACTION, sync->flags = PLAN_READ | PLAN_WRITE);
@@ -256,6 +274,7 @@ int main(void)
     UNITY_BEGIN();
     RUN_TEST(test_a_sound_plan_is_accepted);
     RUN_TEST(test_an_instruction_inside_another_does_not_hide_it);
+    RUN_TEST(test_wrong_unwind_rows_are_refused);
     RUN_TEST(test_a_wrong_header_is_refused);
     RUN_TEST(test_a_wrong_table_is_refused);
     RUN_TEST(test_a_wrong_site_is_refused);

@@ -1,0 +1,23 @@
+/* Walking a stack by the unwind rows of the plans. Cheap enough for every access that is remembered, and costs nothing
+ * at calls. Of code whose module has no plan nothing is known, so a walk ends there. */
+#include "runtime/report/report.h"
+
+uint32_t stack_walk(report *r, stack_place place, uint64_t *returns, uint32_t cap)
+{
+    uint32_t count = 0;
+    const report_module *m = NULL;
+    while (count < cap) {
+        if (!m || place.pc < m->start || place.pc >= m->end) m = report_module_at(r, place.pc);
+        const plan_unwind *row = m && m->plan ? plan_unwind_at(m->plan, place.pc - m->bias) : NULL;
+        if (!row || row->base == PLAN_UNWIND_END) break;
+        uint64_t cfa = (row->base == PLAN_UNWIND_RSP ? place.sp : place.bp) + (uint64_t)(int64_t)row->cfa, caller;
+        if (cfa <= place.sp || cfa % 8 || !r->host.read(r->host.context, cfa - 8, &caller, sizeof caller)) break;
+        uint64_t saved = cfa + (uint64_t)(int64_t)row->rbp;
+        if (row->rbp && !r->host.read(r->host.context, saved, &place.bp, sizeof place.bp)) break;
+        if (!caller) break;
+        returns[count++] = caller;
+        place.pc = caller - 1;
+        place.sp = cfa;
+    }
+    return count;
+}

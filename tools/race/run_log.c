@@ -1,0 +1,232 @@
+/* The event logs of all processes of a run, put together: a summary, and JSON. */
+#include "tools/race/run.h"
+
+#include "include/race/event.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static json_t *hex(uint64_t value)
+{
+    return json_sprintf("0x%llx", (unsigned long long)value);
+}
+
+static json_t *frame_json(const event_record *r, const event_frame *f)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "function", cli_json(event_string(r, f->function)));
+    json_object_set_new(o, "file", cli_json(event_string(r, f->file)));
+    json_object_set_new(o, "line", json_integer(f->line));
+    json_object_set_new(o, "column", json_integer(f->column));
+    json_object_set_new(o, "module", cli_json(event_string(r, f->module)));
+    json_object_set_new(o, "build_id", cli_json(event_string(r, f->build_id)));
+    json_object_set_new(o, "address", hex(f->addr));
+    return o;
+}
+
+static json_t *frames_json(const event_record *r, uint32_t first, uint32_t count)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, frame_json(r, &event_frames(r)[first + i]));
+    return list;
+}
+
+/* The innermost frame's members, as `race check` has them, and the whole stack. */
+static json_t *place_json(const event_record *r, uint32_t first, uint32_t count)
+{
+    static const event_frame none;
+    const event_frame *f = count ? &event_frames(r)[first] : &none;
+    json_t *o = frame_json(r, f);
+    json_object_set_new(o, "stack", frames_json(r, first, count));
+    return o;
+}
+
+/* Ids of warnings that both sides take part in, or either when one has none. */
+static void add_warnings(json_t *list, const event_record *r, const event_side *s)
+{
+    if (!s->frame_count) return;
+    const char *text = event_string(r, event_frames(r)[s->first_frame].warnings);
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        bool known = false;
+        for (size_t i = 0; i < json_array_size(list) && len; i++) {
+            const char *there = json_string_value(json_array_get(list, i));
+            known |= strlen(there) == len && !memcmp(there, text, len);
+        }
+        if (len && !known) json_array_append_new(list, json_stringn(text, len));
+        text += len + (text[len] == ' ');
+    }
+}
+
+static json_t *race_json(const event_record *r, int pid)
+{
+    const event_race *e = (const event_race *)r;
+    json_t *o = json_object(), *location = json_object(), *accesses = json_array(), *warnings = json_array();
+    json_object_set_new(location, "name", cli_json(event_string(r, e->location)));
+    json_object_set_new(location, "size", json_integer((json_int_t)e->location_size));
+    json_object_set_new(location, "address", hex(e->addr));
+    if (e->location_frame_count)
+        json_object_set_new(location, "allocated", frames_json(r, e->location_first_frame, e->location_frame_count));
+    for (int i = 0; i < 2; i++) {
+        const event_side *s = &e->sides[i];
+        json_t *access = place_json(r, s->first_frame, s->frame_count);
+        json_object_set_new(access, "op", json_string(s->op & EVENT_WRITE ? "write" : "read"));
+        json_object_set_new(access, "free", json_boolean(s->op & EVENT_FREE));
+        json_object_set_new(access, "size", json_integer(s->size));
+        json_object_set_new(access, "thread", json_integer(s->thread));
+        json_array_append_new(accesses, access);
+        add_warnings(warnings, r, s);
+    }
+    json_object_set_new(o, "pid", json_integer(pid));
+    json_object_set_new(o, "location", location);
+    json_object_set_new(o, "accesses", accesses);
+    json_object_set_new(o, "warnings", warnings);
+    if (e->claim) json_object_set_new(o, "claim", cli_json(event_string(r, e->claim)));
+    return o;
+}
+
+static json_t *deadlock_json(const event_record *r, int pid)
+{
+    const event_deadlock *e = (const event_deadlock *)r;
+    json_t *o = json_object(), *cycle = json_array();
+    for (uint32_t i = 0; i < e->count; i++) {
+        const event_edge *edge = &e->edges[i];
+        json_t *lock = place_json(r, edge->first_frame, edge->frame_count);
+        json_object_set_new(lock, "lock", cli_json(event_string(r, edge->wanted_name)));
+        json_object_set_new(lock, "lock_address", hex(edge->wanted));
+        json_object_set_new(lock, "thread", json_integer(edge->thread));
+        json_t *holding = json_array();
+        json_t *held = place_json(r, edge->held_first_frame, edge->held_frame_count);
+        json_object_set_new(held, "lock", cli_json(event_string(r, edge->held_name)));
+        json_object_set_new(held, "lock_address", hex(edge->held));
+        json_array_append_new(holding, held);
+        json_object_set_new(lock, "holding", holding);
+        json_array_append_new(cycle, lock);
+    }
+    json_object_set_new(o, "pid", json_integer(pid));
+    json_object_set_new(o, "cycle", cycle);
+    return o;
+}
+
+static void add_number(json_t *stats, const char *name, uint64_t value)
+{
+    json_int_t before = json_integer_value(json_object_get(stats, name));
+    json_object_set_new(stats, name, json_integer(before + (json_int_t)value));
+}
+
+static void add_exit(json_t *json, const event_exit *e)
+{
+    json_t *stats = json_object_get(json, "stats");
+    const struct {
+        const char *name;
+        uint64_t value;
+    } members[] = {
+        {"accesses_planned", e->accesses_planned}, {"checks_executed_slowly", e->checks_slow},
+        {"sites", e->sites},                       {"sites_injected", e->sites_injected},
+        {"sites_trapped", e->sites_trapped},       {"sites_refused", e->sites_refused},
+        {"threads", e->threads},                   {"missed", e->missed},
+        {"suppressed", e->suppressed},             {"shadow_bytes", e->shadow_bytes},
+    };
+    for (unsigned i = 0; i < sizeof members / sizeof *members; i++)
+        add_number(stats, members[i].name, members[i].value);
+}
+
+typedef struct {
+    run_totals *totals;
+    json_t *json;
+    int pid;
+    const event_exit *exit; /* the last one */
+    bool found;
+} log_state;
+
+static void take_record(log_state *s, const event_record *r)
+{
+    bool is_suppressed = false;
+    switch (r->kind) {
+    case EVENT_PROCESS: s->pid = ((const event_process *)r)->pid; return;
+    case EVENT_RACE:
+    case EVENT_AUDIT: is_suppressed = ((const event_race *)r)->suppressed; break;
+    case EVENT_DEADLOCK: is_suppressed = ((const event_deadlock *)r)->suppressed; break;
+    case EVENT_EXIT: s->exit = (const event_exit *)r; return;
+    default: return;
+    }
+    if (is_suppressed) {
+        s->totals->suppressed++;
+        return;
+    }
+    s->found = true;
+    *(r->kind == EVENT_RACE ? &s->totals->races : r->kind == EVENT_AUDIT ? &s->totals->audits : &s->totals->deadlocks) += 1;
+    if (!s->json) return;
+    const char *list = r->kind == EVENT_RACE ? "races" : r->kind == EVENT_AUDIT ? "audit" : "deadlocks";
+    json_array_append_new(json_object_get(s->json, list),
+                          r->kind == EVENT_DEADLOCK ? deadlock_json(r, s->pid) : race_json(r, s->pid));
+}
+
+static void read_log(const char *path, run_totals *totals, json_t *json)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map != MAP_FAILED) {
+            event_reader reader = {.bytes = map, .size = (size_t)st.st_size};
+            log_state s = {.totals = totals, .json = json};
+            const event_record *r;
+            event_status status;
+            while ((status = event_next(&reader, &r)) == EVENT_OK)
+                take_record(&s, r);
+            if (status != EVENT_END) cli_error("%s: %s", path, event_status_text(status));
+            if (s.exit && json) add_exit(json, s.exit);
+            totals->processes++;
+            totals->found_in += s.found;
+            munmap(map, (size_t)st.st_size);
+        }
+    }
+    close(fd);
+}
+
+static int is_event_log(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return len > 7 && !strncmp(entry->d_name, "race.", 5) && !strcmp(entry->d_name + len - 7, ".events");
+}
+
+void run_read_logs(const char *folder, run_totals *totals, json_t *json)
+{
+    memset(totals, 0, sizeof *totals);
+    if (json) {
+        json_object_set_new(json, "races", json_array());
+        json_object_set_new(json, "deadlocks", json_array());
+        json_object_set_new(json, "audit", json_array());
+        json_object_set_new(json, "stats", json_object());
+    }
+    struct dirent **names;
+    int n = scandir(folder, &names, is_event_log, versionsort);
+    for (int i = 0; i < n; i++) {
+        char *path = base_format("%s/%s", folder, names[i]->d_name);
+        read_log(path, totals, json);
+        free(path);
+        free(names[i]);
+    }
+    if (n >= 0) free(names);
+    if (json) add_number(json_object_get(json, "stats"), "processes", totals->processes);
+}
+
+void run_remove_logs(const char *folder)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *path = base_format("%s/%s", folder, e->d_name);
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) unlink(path);
+        free(path);
+    }
+    if (d) closedir(d);
+    rmdir(folder);
+}

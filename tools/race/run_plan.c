@@ -1,0 +1,164 @@
+/* Plans of what runs: the program and the libraries it needs that are not the system's are analysed unless a current
+ * plan is there; other programs and libraries when their engine asks. */
+#include "tools/race/run.h"
+
+#include "include/race/plan.h"
+#include "static/place/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- files -------------------------------------------------------------------------------------------------------- */
+
+static bool is_program_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The file that the shell would run; free() the result. NULL: there is none. */
+char *run_find_program(const char *name)
+{
+    if (strchr(name, '/')) return is_program_file(name) ? base_format("%s", name) : NULL;
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t len = strcspn(path, ":");
+        char *candidate = len ? base_format("%.*s/%s", (int)len, path, name) : base_format("./%s", name);
+        if (is_program_file(candidate)) return candidate;
+        free(candidate);
+        path += len + (path[len] == ':');
+    }
+    return NULL;
+}
+
+int run_make_directory(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
+    return cli_error("%s: cannot be made: %s", path, strerror(errno));
+}
+
+/* --- plans -------------------------------------------------------------------------------------------------------- */
+
+/* A sound plan of this module is there. */
+static bool is_current(const char *path, const image *img)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool current = false;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map != MAP_FAILED) {
+            plan p;
+            current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id);
+            munmap(map, (size_t)st.st_size);
+        }
+    }
+    close(fd);
+    return current;
+}
+
+static int plan_image(const run_request *r, const image *img, const char *plans)
+{
+    int code = EXIT_CLEAN;
+    race_error error;
+    char *path = base_format("%s/%s.plan", plans, img->build_id);
+    if (!is_current(path, img)) {
+        lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
+        plan_draft draft;
+        place_every(module, &draft);
+        if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
+        draft_free(&draft);
+        lift_close(module);
+    }
+    free(path);
+    return code;
+}
+
+static bool is_system_library(const char *path)
+{
+    static const char *const folders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/"};
+    for (unsigned i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (!strncmp(path, folders[i], strlen(folders[i]))) return true;
+    return false;
+}
+
+/* What the dynamic loader says the program needs, one `name => path (address)` a line. It is asked as ldd asks it: only
+ * it knows run paths, LD_LIBRARY_PATH and the cache together. NULL: it cannot be asked. */
+static FILE *ask_loader(const char *program, pid_t *child)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC)) return NULL;
+    *child = fork();
+    if (*child == 0) {
+        setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+        int null = open("/dev/null", O_RDWR);
+        if (null >= 0) dup2(null, STDIN_FILENO), dup2(null, STDERR_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        execl(program, program, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *from = *child > 0 ? fdopen(ends[0], "r") : NULL;
+    if (!from) close(ends[0]);
+    return from;
+}
+
+/* A library that cannot be read is left out: its accesses are not checked, like those of the system's libraries. */
+static int plan_libraries(const run_request *r, const char *program, const char *plans)
+{
+    pid_t child;
+    FILE *from = ask_loader(program, &child);
+    if (!from) return cli_error("%s: its libraries cannot be found: %s", program, strerror(errno));
+    int code = EXIT_CLEAN;
+    char *line = NULL;
+    size_t size = 0;
+    while (code == EXIT_CLEAN && getline(&line, &size, from) > 0) {
+        char *path = strstr(line, "=> /"), *end = path ? strstr(path, " (0x") : NULL;
+        if (!end) continue;
+        *end = 0;
+        path += strlen("=> ");
+        image *img;
+        if (is_system_library(path) || image_open(path, &img, NULL) < 0) continue;
+        code = plan_image(r, img, plans);
+        image_close(img);
+    }
+    free(line);
+    fclose(from);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    return code;
+}
+
+int run_plan_program(const run_request *r, const char *program, const char *plans)
+{
+    image *img;
+    race_error error;
+    if (image_open(program, &img, &error) < 0) return cli_error("%s", error.text);
+    int code;
+    if (img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE)
+        code = cli_error("%s: not a program", program);
+    else if (!img->needed_count)
+        code = cli_error("%s: statically linked: its synchronisation cannot be seen", program);
+    else
+        code = plan_image(r, img, plans);
+    if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
+    image_close(img);
+    return code;
+}
+
+void run_plan_asked(const run_request *r, const char *path, const char *plans)
+{
+    image *img;
+    if (image_open(path, &img, NULL) < 0) return;
+    bool is_program = img->kind == IMAGE_EXEC || img->kind == IMAGE_PIE;
+    int code = plan_image(r, img, plans);
+    if (code == EXIT_CLEAN && is_program && img->needed_count) plan_libraries(r, path, plans);
+    image_close(img);
+}
