@@ -167,7 +167,7 @@ pta_operand form_indexed(generator *g, form f, uint32_t stride)
 {
     uint32_t step = stride & ~(uint32_t)PTA_FLAGS;
     bool fresh, frame = f.kind == FORM_FRAME && f.value < 0 && !form_is_far(f.value) && g->frame.homes.len;
-    if ((f.kind != FORM_CONST && !frame) || step <= 1 || step >= 4096) return form_operand(g, f);
+    if ((f.kind != FORM_CONST && !frame) || !step || step >= 4096) return form_operand(g, f);
     if (frame) return frame_indexed(g, f.value, step);
     if (image_is_code(g->img, (uint64_t)f.value)) return form_operand(g, f);
     address_place places[ADDRESS_INDEXED];
@@ -244,6 +244,15 @@ form form_const(const generator *g, int64_t value)
     return kinds_is_address(g->img, value) ? (form){FORM_CONST, 0, value} : (form){0};
 }
 
+/* Whether a relocation for thread-local storage is about a variable of this module: its place in the block may be 0. */
+bool form_is_own_tls(const image *img, const image_reloc *reloc)
+{
+    if (!reloc->name || reloc->target) return true;
+    for (uint32_t i = img->symbol_count; i-- > 0 && img->symbols[i].type == IMAGE_SYM_TLS;)
+        if (!strcmp(img->symbols[i].name, reloc->name)) return true;
+    return false;
+}
+
 /* What the loader leaves in a word. */
 static form reloc_form(generator *g, const image_reloc *reloc)
 {
@@ -254,8 +263,8 @@ static form reloc_form(generator *g, const image_reloc *reloc)
         /* fall through */
     case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
     case IMAGE_REL_TPOFF:
-        return reloc->name && !reloc->target ? form_site(g, g->module->external)
-                                             : (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size};
+        return form_is_own_tls(g->img, reloc) ? (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size}
+                                              : form_site(g, g->module->external);
     case IMAGE_REL_SYMBOL:
         return form_add(form_site(g, named == PTA_NO_SITE ? g->module->external : named), reloc->addend);
     default: return (form){0};
@@ -286,6 +295,15 @@ form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)
     if (!pointer || g->forms[pointer].kind == FORM_NONE || g->forms[pointer].kind == FORM_TPOFF) return (form){0};
     uint32_t var = form_new_var(g);
     form_copy(g, var, g->forms[pointer], 0, PTA_ANY | PTA_BACK);
+    return form_var(var);
+}
+
+form form_rounded(generator *g, ir_value v, uint64_t scale)
+{
+    ir_value p = v ? linear_rounded(g->ir, v, scale) : 0;
+    if (!p || g->forms[p].kind == FORM_NONE || g->forms[p].kind == FORM_TPOFF) return (form){0};
+    uint32_t var = form_new_var(g);
+    form_copy(g, var, g->forms[p], 0, scale <= 16 ? PTA_ALIGN + (uint32_t)scale : PTA_ANY | PTA_BACK);
     return form_var(var);
 }
 

@@ -65,6 +65,7 @@ form form_var(uint32_t var);
 form form_site(generator *g, uint32_t site);
 form form_const(const generator *g, int64_t value); /* a number that is an address, or nothing */
 form form_add(form f, int64_t k);
+bool form_is_own_tls(const image *img, const image_reloc *reloc);
 /* A word that never changes after start-up; false: it may change. */
 bool form_word(generator *g, uint64_t addr, form *f);
 /* a + b * scale that is a pointer although neither a nor b is one, for example `2 * p - q`; or nothing. */
@@ -91,6 +92,8 @@ typedef struct {
 } form_index;
 form_index form_index_of(const generator *g, ir_value v, int64_t scale);
 form_index form_without_shift(form_index index);
+/* v * scale where that is a pointer rounded down by shifts; or nothing. */
+form form_rounded(generator *g, ir_value v, uint64_t scale);
 /* dst may be what `f` is with `delta` and the index added. */
 void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index);
 uint32_t form_both_strides(uint32_t a, uint32_t b);

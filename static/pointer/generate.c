@@ -68,6 +68,16 @@ static form sum_form(generator *g, ir_value a, ir_value b, unsigned scale, int64
     return form_var(var);
 }
 
+/* Memory that is taken from the stack as the function runs, below the stack pointer a: no variable of the frame. */
+static void copy_alloca(generator *g, uint32_t dst, ir_value a)
+{
+    form f = a ? g->forms[a] : (form){0};
+    if (f.kind != FORM_FRAME || form_is_far(f.value) || g->ir->insns[ir_origin(g->ir, a)].var != IR_RSP) return;
+    uint32_t var = form_new_var(g);
+    form_emit_address(g, var, GENERATE_LOCAL | g->frame_site, f.value);
+    form_copy(g, dst, form_var(var), 0, PTA_ANY | PTA_BACK);
+}
+
 /* The object of each operand at an unknown offset. */
 static form any_form(generator *g, const ir_value *values, uint32_t count)
 {
@@ -176,9 +186,14 @@ static void name_save_area(generator *g)
 
 /* --- the function ------------------------------------------------------------------------------------------------------- */
 
-/* A number that is loaded: only the offset of a thread-local variable is of interest. */
+/* A number: only the offset of a thread-local variable, loaded or added to, is of interest. */
 static form number_form(generator *g, const ir_insn *insn)
 {
+    if (insn->op == IR_COPY || insn->op == IR_LEA) {
+        form of = insn->width == 8 && insn->a && !(insn->op == IR_LEA && insn->b) ? g->forms[insn->a] : (form){0};
+        return of.kind == FORM_TPOFF ? form_add(of, insn->op == IR_LEA ? insn->imm : 0) : (form){0};
+    }
+    if (insn->op != IR_LOAD) return (form){0};
     const ir_insn *access = &g->ir->insns[insn->a];
     form f, base = access->a ? g->forms[access->a] : (form){0};
     bool constant = insn->width == 8 && !access->b && base.kind == FORM_CONST &&
@@ -194,9 +209,9 @@ static form value_form(generator *g, ir_value v)
     uint8_t base;
     if (insn->op != IR_ENTRY && ir_frame_offset(g->ir, v, &offset, &base))
         return (form){base ? FORM_ALIGNED : FORM_FRAME, 0, offset};
-    if (g->kinds[v] == KIND_NUMBER && insn->op < IR_ACCESS) return (form){0};
-    if (g->kinds[v] == KIND_NUMBER && (insn->op == IR_LOAD || insn->op == IR_RESULT || insn->op == IR_CLOBBER))
-        return insn->op == IR_LOAD ? number_form(g, insn) : (form){0};
+    if (g->kinds[v] == KIND_NUMBER &&
+        (insn->op < IR_ACCESS || insn->op == IR_LOAD || insn->op == IR_RESULT || insn->op == IR_CLOBBER))
+        return number_form(g, insn);
     switch (insn->op) {
     case IR_ENTRY:
         return ir_frame_offset(g->ir, v, &offset, &base) && !base ? (form){FORM_FRAME, 0, offset} : entry_form(g, v);
@@ -206,7 +221,13 @@ static form value_form(generator *g, ir_value v)
     case IR_EXTRACT: return insn->width == 8 && !insn->imm ? g->forms[insn->a] : (form){0};
     case IR_LEA: {
         if (insn->width != 8) return (form){0};
+        if (!insn->a && insn->b && insn->scale > 1 && linear_rounded(g->ir, insn->b, insn->scale))
+            return form_add(form_rounded(g, insn->b, insn->scale), insn->imm);
         form f = sum_form(g, insn->a, insn->b, insn->scale, insn->imm);
+        if (insn->var == IR_RSP && insn->b && f.kind == FORM_VAR) {
+            copy_alloca(g, f.var, insn->a);
+            copy_alloca(g, f.var, insn->b);
+        }
         return f.kind == FORM_NONE && g->kinds[v] & KIND_POINTER ? form_linear(g, insn->a, insn->b, insn->scale) : f;
     }
     case IR_SUB:
@@ -218,12 +239,16 @@ static form value_form(generator *g, ir_value v)
             form_index index = form_index_of(g, insn->b, -1);
             uint32_t var = form_new_var(g);
             form_copy_indexed(g, var, g->forms[insn->a], 0, index);
+            copy_alloca(g, var, insn->a);
             return form_var(var);
         }
     case IR_AND: return insn->width == 8 ? and_form(g, insn) : (form){0};
     case IR_OR:
     case IR_XOR: return insn->width == 8 ? tag_form(g, insn) : (form){0};
     case IR_SHL:
+        if (insn->width == 8 && !insn->b && insn->imm < 8 && linear_rounded(g->ir, insn->a, 1ull << insn->imm))
+            return form_rounded(g, insn->a, 1ull << insn->imm);
+        /* fall through */
     case IR_SHR:
     case IR_SAR:
         return insn->width == 8 && (insn->b || insn->imm >= 8) ? any_form(g, &insn->a, 1) : (form){0};
@@ -270,14 +295,19 @@ static bool may_point(const generator *g, const uint8_t *points, ir_value v)
     case IR_EXTRACT:
     case IR_INSERT:
     case IR_SUB:
-    case IR_SHL:
     case IR_SHR:
     case IR_SAR: return points[insn->a];
+    case IR_SHL: {
+        ir_value rounded = insn->b || insn->imm >= 8 ? 0 : linear_rounded(g->ir, insn->a, 1ull << insn->imm);
+        return points[rounded ? rounded : insn->a];
+    }
     case IR_AND:
     case IR_OR:
     case IR_XOR:
     case IR_SELECT: return points[insn->a] || (insn->b && points[insn->b]);
     case IR_LEA:
+        if (!insn->a && insn->b && insn->scale > 1 && linear_rounded(g->ir, insn->b, insn->scale))
+            return points[linear_rounded(g->ir, insn->b, insn->scale)];
         return (insn->a ? points[insn->a] : form_const(g, insn->imm).kind != FORM_NONE) ||
                (insn->b && insn->scale == 1 && points[insn->b]);
     case IR_PHI:

@@ -62,6 +62,8 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
     by_b.stride = form_both_strides(by_b.stride, repeat);
     if (fa.kind != FORM_NONE) add_indexed(g, terms, &n, fa, imm, by_b);
     if (fb.kind != FORM_NONE) add_indexed(g, terms, &n, fb, imm, by_a);
+    if (!n && !a && b && access->scale > 1)
+        add_term(terms, &n, form_operand(g, form_rounded(g, b, access->scale)), imm, repeat);
     if (!n && b && !(access->flags & (IR_FS | IR_GS | IR_WIDE)))
         add_term(terms, &n, form_operand(g, form_linear(g, a, b, access->scale)), imm, PTA_SAME);
     return n;

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "static/pointer/linear.h"
+
 typedef struct {
     const image *img;
     const ir_func *ir;
@@ -172,6 +174,8 @@ static void look(inference *n, ir_value v)
             break;
         else if (insn->a && (!insn->b || insn->scale > 1))
             join(n, v, insn->a);
+        else if (!insn->a && insn->b && insn->scale > 1 && linear_rounded(n->ir, insn->b, insn->scale))
+            join(n, v, linear_rounded(n->ir, insn->b, insn->scale));
         else if (!insn->a && insn->b && insn->scale > 1)
             is(n, v, KIND_NUMBER);
         if (insn->b && insn->scale > 1) is(n, insn->b, KIND_NUMBER);
@@ -189,6 +193,10 @@ static void look(inference *n, ir_value v)
         break;
     case IR_NEG: is(n, v, KIND_NUMBER); break;
     case IR_SHL:
+        if (!narrow && !insn->b && insn->imm < 8 && linear_rounded(n->ir, insn->a, 1ull << insn->imm)) {
+            join(n, v, linear_rounded(n->ir, insn->a, 1ull << insn->imm));
+            break;
+        }
         if (narrow || (!insn->b && insn->imm < 8)) is(n, v, KIND_NUMBER);
         if (!narrow && !insn->b && insn->imm < 8) is(n, insn->a, KIND_NUMBER);
         break;
@@ -226,6 +234,7 @@ static void look(inference *n, ir_value v)
         if (insn->flags & IR_WIDE) break;
         if (insn->a && (!insn->b || insn->scale > 1) && !is_address(n, insn->imm)) is(n, insn->a, KIND_POINTER);
         if (insn->b && insn->scale > 1) is(n, insn->b, KIND_NUMBER);
+        if (!insn->a && insn->b && insn->scale > 1) is(n, linear_rounded(n->ir, insn->b, insn->scale), KIND_POINTER);
         break;
     case IR_CALL:
     case IR_TAIL:

@@ -151,6 +151,13 @@ uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *co
     return all < MAX_STRIDE ? all : 1;
 }
 
+ir_value linear_rounded(const ir_func *ir, ir_value v, uint64_t scale)
+{
+    const ir_insn *insn = &ir->insns[ir_origin(ir, v)];
+    bool shift = insn->op == IR_SHR && insn->width == 8 && !insn->b && insn->imm > 0 && insn->imm < 8;
+    return shift && 1ull << insn->imm == scale ? insn->a : 0;
+}
+
 ir_value linear_pointer(const ir_func *ir, const uint8_t *kinds, ir_value a, ir_value b, int64_t scale)
 {
     sum s = {0};

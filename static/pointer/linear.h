@@ -20,6 +20,10 @@ static inline int64_t linear_sum(int64_t a, int64_t b)
  * `*back`: it may go down from there by the way it is computed (a difference, a loop that counts up to zero). */
 uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back);
 
+/* gcc rounds the address of a variable-length array down by shifts: `(p >> 3) << 3`, or `p >> 3` as an index of scale 8. The p
+ * that v * scale is so computed from; 0: it is not. */
+ir_value linear_rounded(const ir_func *ir, ir_value v, uint64_t scale);
+
 /* Compilers also compute addresses as `2 * p - q`, with two pointers into one object: a sum in which pointers (kinds.h) count
  * once in all. One of those of a + b * scale that are added, 0: it is no such sum. */
 ir_value linear_pointer(const ir_func *ir, const uint8_t *kinds, ir_value a, ir_value b, int64_t scale);

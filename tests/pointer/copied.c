@@ -9,12 +9,21 @@ char *overridden(void);
 void library_writes(char *to);
 int library_reads(int n);
 int library_calls(void);
+void library_keeps(char *what);
 
 #ifdef LIBRARY
 int shared_number = 3;
 const char *const shared_words[3] = {"first", "second", "third"};
 char *shared_place;
 static char own[4];
+__thread char *of_thread __attribute__((tls_model("initial-exec"))); /* the first of its block, and known by its name */
+
+void library_keeps(char *what)
+{
+    of_thread = what;
+    __asm__ volatile("" ::: "memory");
+    *of_thread = 3;
+}
 
 char *overridden(void)
 {
@@ -49,6 +58,7 @@ int main(int argc, char **argv)
 {
     (void)argv;
     library_writes(kept);
+    library_keeps(kept + 8);
     *shared_place = 2;
     int sum = shared_words[argc][0] + shared_number + library_reads(argc);
     return library_calls() || place[0] != 1 || sum != 's' + 4 + 's' + 2;

@@ -1,5 +1,6 @@
 /* Shapes of code that compilers make of real programs and that were once misread, as the machine sees them: each function
  * accesses an object that the analysis has to find. Run by tests/pointer/test_oracle.sh. */
+#include <alloca.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,45 @@ __attribute__((noinline)) static long before_start(long n)
     return pairs[n - 2].first + a + b + c + d;
 }
 
+/* perl: the same with bytes, `name[length - 2]`, from a place in the variable before. */
+__attribute__((noipa)) static void spell(char *name, unsigned long *length)
+{
+    memcpy(name, "package::", 10);
+    *length = 9;
+}
+
+__attribute__((noinline)) static int ends_in_colons(void)
+{
+    unsigned long length;
+    char name[200];
+    spell(name, &length);
+    return length > 2 && name[length - 2] == ':';
+}
+
+/* redis: arrays of variable length, whose address gcc rounds by shifts, and memory from alloca. */
+struct text {
+    long tag;
+    char *at;
+};
+
+__attribute__((noipa)) static void write_texts(struct text **texts, int n)
+{
+    for (int i = 0; i < n; i++)
+        *texts[i]->at = 1;
+}
+
+__attribute__((noinline)) static void variable_length(char *object, int n)
+{
+    struct text texts[n], *pointers[n], *more = alloca(sizeof *more * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        texts[i] = (struct text){i, object + i};
+        pointers[i] = &texts[i];
+        more[i] = texts[i];
+    }
+    write_texts(pointers, n);
+    *more[n - 1].at = 2;
+}
+
 /* sqlite3: the rest of a struct from one of its members on, cleared and copied as one. */
 struct parts {
     long head;
@@ -219,5 +259,7 @@ int main(int argc, char **argv)
     leftover(object, object + 10, argc + 3);
     rest(object, argc + 70);
     options(object, argc + 140);
+    if (!ends_in_colons()) return 3;
+    variable_length(object, argc + 3);
     return before_start(argc + 5) != 8;
 }

@@ -60,11 +60,14 @@ looked_up() {
         >"$work/out" 2>&1 || fail "$*: $(head -c 2000 "$work/out")"
 }
 
-if command -v gcc >/dev/null && gcc -std=gnu17 -g -O2 "$RACE_SOURCE/tests/pointer/shapes.c" -o "$work/shapes" 2>/dev/null; then
-    looked_up "$work/shapes"
-else
-    fail "shapes.c cannot be built"
-fi
+for how in "gcc -O2 -g" "gcc -O0 -g" "gcc -O2" "clang -O2 -g"; do
+    command -v "${how%% *}" >/dev/null || continue
+    if $how -std=gnu17 "$RACE_SOURCE/tests/pointer/shapes.c" -o "$work/shapes" 2>/dev/null; then
+        looked_up "$work/shapes"
+    else
+        fail "shapes.c cannot be built by $how"
+    fi
+done
 
 copied="$RACE_SOURCE/tests/pointer/copied.c"
 if command -v gcc >/dev/null && gcc -O1 -shared -fPIC -DLIBRARY "$copied" -o "$work/libcopied.so" 2>/dev/null &&

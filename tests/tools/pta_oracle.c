@@ -102,8 +102,9 @@ static int check_context(pta_program *program, const seen_list *list, const char
            n.promoted, n.own, n.arguments, n.thread);
     printf("  addresses that are no expression: %" PRIu64 "; instructions in no function: %" PRIu64 "\n", n.wide,
            n.unlifted);
-    printf("  memory of others was matched by external: %" PRIu64 ", library: %" PRIu64 ", heap: %" PRIu64 "\n",
-           n.external[0], n.external[1], n.external[2]);
+    printf("  memory of others was matched by external: %" PRIu64 ", library: %" PRIu64 ", heap: %" PRIu64
+           "; what has escaped by external: %" PRIu64 "\n",
+           n.external[0], n.external[1], n.external[2], n.escaped);
     printf("  instructions with a miss: %" PRIu64 " of %" PRIu64 " that access memory, %" PRIu64 " that ran; misses in "
            "functions that are never called: %" PRIu64 "\n",
            n.missed_instructions, n.instructions, list->executed, n.never_called);

@@ -24,6 +24,7 @@ typedef struct {
     check_counts *n;
     uint32_t left; /* instructions that may still be printed */
     pta_places all, one;   /* of the instruction at hand */
+    pta_places escaped;    /* what a pointer to `external` may point into as well */
     bool wide;
     bool reached; /* a function with the instruction has an instance */
     bool *called; /* by function: it has an instance */
@@ -243,14 +244,26 @@ static verdict check_place(const checker *c, const pta_place *place, const seen 
     }
 }
 
+/* Whether code outside knows the object: then a pointer from there may point anywhere into it. */
+static bool check_escaped(const checker *c, const seen *s, int64_t offset)
+{
+    for (uint32_t i = 0; i < c->escaped.len; i++)
+        if (check_place(c, &c->escaped.data[i], s, offset) != MISS_OBJECT) return true;
+    return false;
+}
+
 static verdict check_set(const checker *c, const seen *s, int64_t offset)
 {
     verdict best = MISS_OBJECT;
+    bool external = false;
     for (uint32_t i = 0; i < c->all.len && best != MISS_NOTHING; i++) {
         verdict v = check_place(c, &c->all.data[i], s, offset);
         if (v > best) best = v;
+        external |= c->all.data[i].site == c->program->external;
     }
-    return best;
+    if (best == MISS_NOTHING || !external || !check_escaped(c, s, offset)) return best;
+    c->n->escaped++;
+    return MISS_NOTHING;
 }
 
 /* --- the own frame ------------------------------------------------------------------------------------------------ */
@@ -275,10 +288,11 @@ static bool has_access(const checker *c, const code_place *at, const seen *s, in
     return false;
 }
 
+enum { EXTERNAL_STACK = 3, EXTERNAL_THREAD = 4 }; /* in tests/dynamorio/accesses.h */
+
 /* The thread control block has no object: nothing but fs-relative accesses, the stack canary, say, goes there. */
 static bool check_thread(const checker *c, uint32_t first, uint32_t count, const seen *s)
 {
-    enum { EXTERNAL_THREAD = 4 }; /* in tests/dynamorio/accesses.h */
     bool yes = false;
     for (uint32_t i = first; i < first + count && s->where == EXTERNAL_THREAD; i++)
         yes |= has_access(c, &c->code.data[i], s, 0, IS_THREAD);
@@ -306,7 +320,8 @@ static verdict check_one(const checker *c, const seen *s, int64_t offset, uint32
         c->n->wide++;
         return MISS_NOTHING;
     }
-    if (s->kind <= SEEN_FRAME && check_slots(c, s, offset, first, count)) return MISS_NOTHING;
+    bool on_stack = s->kind <= SEEN_FRAME || (s->kind == SEEN_EXTERNAL && s->where == EXTERNAL_STACK);
+    if (on_stack && check_slots(c, s, offset, first, count)) return MISS_NOTHING;
     if (s->kind == SEEN_EXTERNAL && check_thread(c, first, count, s)) return MISS_NOTHING;
     verdict v = check_set(c, s, offset);
     if (v == MISS_NOTHING && s->kind == SEEN_OWN) c->n->own++;
@@ -423,6 +438,7 @@ void check_all(const pta *p, const pta_program *program, const seen_list *list, 
         pta_instance instance;
         if (pta_instance_at(p, i, &instance) && instance.func < program->funcs.len) c.called[instance.func] = true;
     }
+    pta_escaped(p, &c.escaped);
     index_code(&c);
     index_sites(&c);
     instruction now = {0};
@@ -440,4 +456,5 @@ void check_all(const pta *p, const pta_program *program, const seen_list *list, 
     vec_free(&c.owners);
     vec_free(&c.all);
     vec_free(&c.one);
+    vec_free(&c.escaped);
 }

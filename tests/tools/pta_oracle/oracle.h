@@ -55,6 +55,7 @@ typedef struct {
     uint64_t thread;                   /* to the thread control block */
     uint64_t wide;                     /* accesses whose address is no expression: any address is right */
     uint64_t external[3];              /* run-time `external` or `library` matched by EXTERNAL, LIBRARY, HEAP */
+    uint64_t escaped;                  /* objects that have escaped, matched by EXTERNAL */
     uint64_t unlifted;                 /* instructions that are in no function */
     uint64_t missed_instructions;
     uint64_t never_called;             /* of the misses: in functions that the analysis never calls */
