@@ -8,7 +8,7 @@
 #   sample (SET/NAME)  category  compiler  options  binary  source
 #
 # A program's head has a line ` * Category: NAME`, one of those in the file `categories`, and may have a line
-# ` * Build: OPTIONS` with what it needs besides -pthread. What cannot be built here is left out, with a line that says so.
+# ` * Build: OPTIONS` with what it needs besides -pthread. What cannot be built here is left out, and a line says so.
 file(GLOB sources CONFIGURE_DEPENDS blind/*.c blind/*.cpp verdict/*.c verdict/*.cpp)
 
 find_path(RACE_EVENT_H event2/event.h)
@@ -16,7 +16,8 @@ find_path(RACE_UV_H uv.h)
 mark_as_advanced(RACE_EVENT_H RACE_UV_H)
 foreach(compiler gcc clang)
     if(driver_${compiler}_c AND NOT DEFINED RACE_OPENMP_${compiler})
-        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/openmp.c "#include <omp.h>\nint main(void) { return omp_in_parallel(); }\n")
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/openmp.c
+            "#include <omp.h>\nint main(void) { return omp_in_parallel(); }\n")
         execute_process(COMMAND ${driver_${compiler}_c} -fopenmp -o openmp openmp.c RESULT_VARIABLE code
             WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} OUTPUT_QUIET ERROR_QUIET)
         if(code EQUAL 0)
