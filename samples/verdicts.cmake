@@ -4,6 +4,14 @@
 #   blind/     written from the list of categories alone, before any detector was seen; scored apart
 #   verdict/   the categories one by one, the papers' examples, each kind of synchronisation rightly and wrongly
 #
+# Verdicts are comments at the end of lines, with an optional name that groups the sides, and a reason:
+#   // RACE name: why     an access on this line takes part in a data race (each side is marked)
+#   // NORACE: why        looks suspicious, but no access on this line is in any race; on a line that takes a lock: nor
+#                         is that acquisition part of a deadlock
+#   // DEADLOCK           this acquisition is part of a cycle that can close
+# What is not marked is not judged. An access that is inlined from a header counts for the line of the program that
+# called it. Lines ` * Alarm:`, ` * Unseen:` and ` * Fails:` of a head are for tools/samples-truth, which explains them.
+#
 # Target `verdicts`; samples/verdicts.tsv lists what is built:
 #   sample (SET/NAME)  category  compiler  options  binary  source
 #
