@@ -1,0 +1,260 @@
+/* The ways in.
+ *
+ * probe_enter_check: from a trampoline, with everything of the program alive. On the stack: the return address, the
+ * number of the record, the red zone. The layout must be that of probe_registers, and the code before `busy` is set and
+ * after it is cleared must be a straight line of pushes and pops: signal.c undoes it by reading it.
+ *
+ * probe_in_core: from C, on the program's stack. */
+#define BUSY 8
+#define PENDING 12
+#define STACK 16
+
+        .text
+        .globl probe_enter_check
+        .hidden probe_enter_check
+        .type probe_enter_check, @function
+        .globl probe_enter_check_busy
+        .hidden probe_enter_check_busy
+        .globl probe_enter_check_idle
+        .hidden probe_enter_check_idle
+        .globl probe_enter_check_popf
+        .hidden probe_enter_check_popf
+        .globl probe_enter_check_end
+        .hidden probe_enter_check_end
+probe_enter_check:
+        .cfi_startproc
+        push %r15
+        push %r14
+        push %r13
+        push %r12
+        push %r11
+        push %r10
+        push %r9
+        push %r8
+        push %rdi
+        push %rsi
+        push %rbp
+        push %rsp
+        push %rbx
+        push %rdx
+        push %rcx
+        push %rax
+        pushfq
+        mov     %rsp, %rbx
+        mov     probe_self@gottpoff(%rip), %r12
+        cmpl    $0, %fs:BUSY(%r12)
+        jne     1f
+        movl    $1, %fs:BUSY(%r12)
+probe_enter_check_busy:
+        cld
+        mov     %fs:STACK(%r12), %rax
+        test    %rax, %rax
+        cmovnz  %rax, %rsp
+        and     $-16, %rsp
+        mov     %rbx, %rdi
+        mov     144(%rbx), %esi
+        call    probe_check
+        mov     %rbx, %rsp
+        movl    $0, %fs:BUSY(%r12)
+        cmpl    $0, %fs:PENDING(%r12)
+        jne     2f
+probe_enter_check_idle:
+        testl   $0x400, (%rsp)
+        jne     3f
+        mov     (%rsp), %rax
+        mov     %eax, %ecx
+        shr     $11, %ecx
+        and     $1, %ecx
+        mov     %al, %ah
+        mov     %cl, %al
+        add     $127, %al
+        sahf
+        lea     8(%rsp), %rsp
+4:      pop     %rax
+        pop     %rcx
+        pop     %rdx
+        pop     %rbx
+        lea     8(%rsp), %rsp
+        pop     %rbp
+        pop     %rsi
+        pop     %rdi
+        pop     %r8
+        pop     %r9
+        pop     %r10
+        pop     %r11
+        pop     %r12
+        pop     %r13
+        pop     %r14
+        pop     %r15
+        ret
+probe_enter_check_popf:
+3:      popfq
+        jmp     4b
+
+        /* A handler that we did not get between: the core puts the check off. The stack is in use. */
+1:      cld
+        mov     %rbx, %rdi
+        mov     144(%rbx), %esi
+        and     $-16, %rsp
+        call    probe_check
+        mov     %rbx, %rsp
+        jmp     probe_enter_check_idle
+
+2:      mov     %rbx, %rdi
+        and     $-16, %rsp
+        call    probe_deliver
+        mov     %rbx, %rsp
+        jmp     probe_enter_check_idle
+probe_enter_check_end:
+        .cfi_endproc
+        .size probe_enter_check, . - probe_enter_check
+
+        /* probe_in_core(function, argument) */
+        .globl probe_in_core
+        .hidden probe_in_core
+        .type probe_in_core, @function
+probe_in_core:
+        .cfi_startproc
+        push    %rbx
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbx, -16
+        push    %r12
+        .cfi_def_cfa_offset 24
+        .cfi_offset %r12, -24
+        mov     %rsp, %rbx
+        .cfi_def_cfa_register %rbx
+        mov     probe_self@gottpoff(%rip), %r12
+        mov     %rdi, %rax
+        mov     %rsi, %rdi
+        cmpl    $0, %fs:BUSY(%r12)
+        jne     5f
+        movl    $1, %fs:BUSY(%r12)
+        mov     %fs:STACK(%r12), %rcx
+        test    %rcx, %rcx
+        cmovnz  %rcx, %rsp
+        and     $-16, %rsp
+        call    *%rax
+        mov     %rbx, %rsp
+        movl    $0, %fs:BUSY(%r12)
+        cmpl    $0, %fs:PENDING(%r12)
+        je      6f
+        xor     %edi, %edi
+        and     $-16, %rsp
+        call    probe_deliver
+        mov     %rbx, %rsp
+        jmp     6f
+5:      and     $-16, %rsp
+        call    *%rax
+        mov     %rbx, %rsp
+6:      pop     %r12
+        .cfi_def_cfa %rsp, 16
+        pop     %rbx
+        .cfi_def_cfa_offset 8
+        ret
+        .cfi_endproc
+        .size probe_in_core, . - probe_in_core
+
+        /* A function between the program and what it calls. `before` gets the probe_call and returns the real function;
+         * what the program passed goes on as it is, arguments on the stack included; `after` gets the result. */
+#define FRAME 640 /* probe_call */
+#define ARGS   -FRAME
+#define NUMBER -(FRAME - 56)
+#define BACK   -(FRAME - 64)
+#define RESULT -(FRAME - 72)
+        .macro save_arguments
+        push    %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        sub     $FRAME, %rsp
+        mov     %rdi, ARGS(%rbp)
+        mov     %rsi, ARGS+8(%rbp)
+        mov     %rdx, ARGS+16(%rbp)
+        mov     %rcx, ARGS+24(%rbp)
+        mov     %r8, ARGS+32(%rbp)
+        mov     %r9, ARGS+40(%rbp)
+        mov     %rax, ARGS+48(%rbp)
+        mov     %r11, NUMBER(%rbp)
+        mov     8(%rbp), %rax
+        mov     %rax, BACK(%rbp)
+        lea     ARGS(%rbp), %rdi
+        .endm
+        .macro load_arguments
+        mov     ARGS(%rbp), %rdi
+        mov     ARGS+8(%rbp), %rsi
+        mov     ARGS+16(%rbp), %rdx
+        mov     ARGS+24(%rbp), %rcx
+        mov     ARGS+32(%rbp), %r8
+        mov     ARGS+40(%rbp), %r9
+        mov     ARGS+48(%rbp), %rax
+        .endm
+
+        .macro wrapper name, before, after
+        .globl \name
+        .hidden \name
+        .type \name, @function
+\name:
+        .cfi_startproc
+        save_arguments
+        call    \before
+        mov     %rax, %r11
+        movzwl  NUMBER+2(%rbp), %ecx     /* words on the stack, an even number */
+        test    %ecx, %ecx
+        je      1f
+        mov     %ecx, %edx
+        shl     $3, %rdx
+        sub     %rdx, %rsp
+        lea     16(%rbp), %rsi
+        mov     %rsp, %rdi
+        rep movsq
+1:      load_arguments
+        call    *%r11
+        mov     %rax, RESULT(%rbp)
+        mov     %rdx, RESULT+8(%rbp)
+        lea     ARGS(%rbp), %rdi
+        call    \after
+        mov     RESULT(%rbp), %rax
+        mov     RESULT+8(%rbp), %rdx
+        leave
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size \name, . - \name
+        .endm
+
+        wrapper probe_wrapper, probe_before, probe_after
+        wrapper probe_callback, probe_entered, probe_returned
+
+        .globl probe_wrapper_tail
+        .hidden probe_wrapper_tail
+        .type probe_wrapper_tail, @function
+probe_wrapper_tail:
+        .cfi_startproc
+        save_arguments
+        call    probe_before
+        mov     %rax, %r11
+        load_arguments
+        leave
+        .cfi_def_cfa %rsp, 8
+        jmp     *%r11
+        .cfi_endproc
+        .size probe_wrapper_tail, . - probe_wrapper_tail
+
+        /* What stands for functions that libraries call back; callback.c gives them out. */
+        .globl probe_stubs
+        .hidden probe_stubs
+        .balign 16
+probe_stubs:
+        .cfi_startproc
+        .set    number, 0
+        .rept   1024
+        .balign 16
+        mov     $number, %r11d
+        jmp     probe_callback
+        .set    number, number + 1
+        .endr
+        .balign 16
+        .cfi_endproc
+
+        .section .note.GNU-stack, "", @progbits

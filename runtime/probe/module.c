@@ -1,0 +1,235 @@
+/* Modules as the loader maps and unmaps them.
+ *
+ * At the start all of them are there, and none of their constructors has run. Later ones are patched when the loader
+ * says that its list is consistent again: it calls an empty function then, whose address is in r_debug, for debuggers
+ * to stop at (the ABI's only notification). That is between mapping and the constructors. The function is overwritten
+ * with a jump to ours. An audit library would be told as well, but lives in a namespace with another libc and another
+ * copy of us. When the function does not look empty, modules that come later are not checked, which is said. */
+#include "runtime/probe/emit.h"
+#include "runtime/probe/insn.h"
+#include "runtime/probe/probe.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+static uint32_t generation; /* of the scan that is running; under module_lock */
+
+typedef struct {
+    char text[4096];
+} path_text;
+
+static const char *program_path(path_text *path)
+{
+    long len = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path->text, sizeof path->text - 1, 0, 0);
+    path->text[len > 0 ? len : 0] = 0;
+    return path->text;
+}
+
+static void add_text(probe_module *m, uint64_t start, uint64_t end)
+{
+    if (m->text_count < PATCH_TEXTS) m->texts[m->text_count++] = (patch_text){start, end};
+}
+
+/* Why this engine cannot do what a sound plan asks for, or NULL. */
+static const char *unable(const plan *p)
+{
+    for (uint32_t i = 0; i < p->action_count; i++)
+        if (p->actions[i].kind == PLAN_CAPTURE) return "the plan captures values, which this engine cannot do";
+    for (uint32_t i = 0; i < p->site_count; i++)
+        for (uint32_t k = PROBE_REPS; k < p->sites[i].action_count; k++)
+            if (p->actions[p->sites[i].first_action + k].flags & PLAN_DOWN)
+                return "the plan has more repetitions at one site than this engine can do";
+    return NULL;
+}
+
+/* The report's entry: the one that this module had before, if it comes back to its place, so that modules that come and
+ * go cost nothing. */
+static report_module *report_entry(const char *path, uint64_t start, uint64_t end)
+{
+    report_module now = {.start = start, .end = end};
+    const bool known = find_identity(&probe.report->host, &now, path);
+    for (report_module *r = probe.report->modules; r && known; r = r->next)
+        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id)) {
+            __atomic_store_n(&r->loaded, 1, __ATOMIC_RELEASE);
+            return r;
+        }
+    return report_module_add(probe.report, path, start, end);
+}
+
+static void use_plan(probe_module *m, const char *path)
+{
+    report_module *r = m->report;
+    const char *why = r->plan ? unable(r->plan) : NULL;
+    if (!why && r->plan && r->plan->site_count && !r->is_modelled) {
+        m->code.plan = r->plan;
+        m->code.bias = r->bias;
+        m->code.first_site = r->first_site;
+        why = patch_module(m);
+    }
+    if (why) {
+        report_say(probe.report, "%s: %s", path, why);
+        r->refused = why;
+    }
+    if (r->refused && !probe.report->options.unchecked) process_refuse(NULL);
+}
+
+/* A module that was unloaded and had the same plan: its records can be used again. */
+static probe_module *take_module(const report_module *r)
+{
+    for (probe_module *m = probe.modules; m; m = m->next)
+        if (!m->loaded && m->report == r) return m;
+    probe_module *m = sys_map(NULL, (sizeof *m + PROBE_PAGE - 1) & ~(size_t)(PROBE_PAGE - 1), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!m) return NULL;
+    m->next = probe.modules;
+    __atomic_store_n(&probe.modules, m, __ATOMIC_RELEASE);
+    return m;
+}
+
+static void add_module(const struct dl_phdr_info *info, const char *path, uint64_t start, uint64_t end, bool is_program)
+{
+    report_module *r = report_entry(path, start, end);
+    probe_module *m = r ? take_module(r) : NULL;
+    if (!m) return;
+    m->report = r;
+    m->start = start;
+    m->end = end;
+    m->text_count = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_LOAD && h->p_flags & PF_X)
+            add_text(m, info->dlpi_addr + h->p_vaddr, info->dlpi_addr + h->p_vaddr + h->p_filesz);
+    }
+    m->seen = generation;
+    __atomic_store_n(&m->loaded, true, __ATOMIC_RELEASE);
+    if (is_program && !r->plan && !r->refused && !probe.is_child)
+        report_say(probe.report, "%s: no plan in %s: it runs unchecked", path, probe.report->options.plan_dir);
+    use_plan(m, path);
+}
+
+static int event_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size, (void)context;
+    uint64_t start = UINT64_MAX, end = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type != PT_LOAD) continue;
+        const uint64_t from = info->dlpi_addr + (h->p_vaddr & ~(uint64_t)(PROBE_PAGE - 1));
+        if (from < start) start = from;
+        if (info->dlpi_addr + h->p_vaddr + h->p_memsz > end) end = info->dlpi_addr + h->p_vaddr + h->p_memsz;
+    }
+    if (start >= end) return 0;
+    for (probe_module *m = probe.modules; m; m = m->next)
+        if (m->loaded && m->start == start && m->end == end) {
+            m->seen = generation;
+            return 0;
+        }
+    path_text path;
+    const bool is_program = !info->dlpi_name || !*info->dlpi_name;
+    add_module(info, is_program ? program_path(&path) : info->dlpi_name, start, end, is_program);
+    return 0;
+}
+
+static void remove_module(probe_module *m)
+{
+    __atomic_store_n(&m->loaded, false, __ATOMIC_RELEASE);
+    report_module_remove(probe.report, m->start);
+    wrap_forget(m->start, m->end);
+    if (m->tables) patch_forget(m);
+}
+
+static void scan(void)
+{
+    sys_lock(&probe.module_lock);
+    generation++;
+    dl_iterate_phdr(event_module, NULL);
+    for (probe_module *m = probe.modules; m; m = m->next)
+        if (m->loaded && m->seen != generation) remove_module(m);
+    sys_unlock(&probe.module_lock);
+}
+
+/* --- the loader's notification ------------------------------------------------------------------------------------ */
+
+static void event_loader(void)
+{
+    if (probe.ready && _r_debug.r_state == RT_CONSISTENT) scan();
+}
+
+static bool is_padding(const uint8_t *at, const insn *i)
+{
+    return (i->map == 0 && (i->opcode == 0x90 || i->opcode == 0xcc)) || (i->map == 1 && i->opcode == 0x1f) ||
+           (i->map == 0 && i->length == 1 && at[0] == 0x90);
+}
+
+/* Nothing but a return, with room for a jump. */
+static bool is_empty_function(const uint8_t *at)
+{
+    insn i;
+    unsigned size = 0;
+    for (bool returned = false; size < PROBE_JUMP; size += i.length) {
+        if (!insn_decode(at + size, INSN_MAX, &i)) return false;
+        const bool marks = i.length == 4 && !memcmp(at + size, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+        const bool returns = i.map == 0 && i.opcode == 0xc3;
+        if (!(returned ? is_padding(at + size, &i) : returns || marks || is_padding(at + size, &i))) return false;
+        returned |= returns;
+    }
+    return true;
+}
+
+static bool hook_loader(void)
+{
+    const uint64_t at = _r_debug.r_brk;
+    if (!at || !is_empty_function((const uint8_t *)at)) return false;
+    uint8_t *page = near_map(at, at + PROBE_JUMP, PROBE_PAGE);
+    if (!page) return false;
+    const uint64_t target = (uint64_t)event_loader, first = at & ~(uint64_t)(PROBE_PAGE - 1);
+    memcpy(page, "\xff\x25\0\0\0\0", 6);
+    memcpy(page + 6, &target, sizeof target);
+    const size_t size = at + PROBE_JUMP - first;
+    code c = {.out = (uint8_t *)at, .cap = PROBE_JUMP, .at = at};
+    if (!sys_protect(page, PROBE_PAGE, PROT_READ | PROT_EXEC)) return false;
+    if (!sys_protect((void *)first, size, PROT_READ | PROT_WRITE | PROT_EXEC)) return false;
+    emit_jump(&c, (uint64_t)page);
+    return sys_protect((void *)first, size, PROT_READ | PROT_EXEC) && !c.failed;
+}
+
+void module_start(void)
+{
+    scan();
+    if (!hook_loader()) report_say(probe.report, "the loader cannot be watched: modules that are loaded later run unchecked");
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------------- */
+
+const probe_module *module_of_trampoline(uint64_t pc)
+{
+    for (const probe_module *m = __atomic_load_n(&probe.modules, __ATOMIC_ACQUIRE); m; m = m->next)
+        if (m->loaded && pc - (uint64_t)m->code.arena < m->code.arena_size) return m;
+    return NULL;
+}
+
+const probe_module *module_of_code(uint64_t pc)
+{
+    for (const probe_module *m = __atomic_load_n(&probe.modules, __ATOMIC_ACQUIRE); m; m = m->next)
+        if (m->loaded && pc >= m->start && pc < m->end) return m;
+    return NULL;
+}
+
+const patch_group *module_group_at(const probe_module *m, uint64_t pc)
+{
+    uint32_t from = 0, to = m->group_count;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (m->groups[middle].start <= pc)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (!from) return NULL;
+    const patch_group *g = &m->groups[from - 1];
+    return pc - g->start < g->size ? g : NULL;
+}

@@ -1,0 +1,290 @@
+/* runtime/probe: librace_probe.so, the embedded engine. Preloaded into the program; patches the planned sites in place.
+ *
+ *   process.c   start (a constructor that runs before all others), options, fork, exec, exit
+ *   module.c    modules as the loader maps and unmaps them; their plans
+ *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
+ *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
+ *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
+ *   near.c      memory that is near to a module
+ *   check.c     what trampolines call when the inlined path cannot settle it
+ *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
+ *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
+ *   callback.c  functions of the program that libraries call back
+ *   symbol.c    the real functions behind the wrappers
+ *   thread.c    threads: birth, death, names
+ *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
+ *   system.c    system calls and memory without libc; names.h  its functions are not the program's
+ *
+ * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core
+ * included, is compiled for general registers only, so the program's vector state is never touched and needs no saving.
+ * What runs inside of checks uses no libc function and takes no lock that the program could hold.
+ *
+ * State of a thread is in one thread-local struct at a fixed distance from the thread pointer, so that inlined code
+ * reads it with one instruction. A thread that was not created by a wrapped pthread_create has `nobody` there. */
+#ifndef RACE_PROBE_H
+#define RACE_PROBE_H
+
+#include "include/race/plan.h"
+#include "runtime/core/core.h"
+#include "runtime/report/report.h"
+#include "runtime/sync/sync.h"
+
+#include <signal.h>
+
+enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
+enum { PROBE_REPS = 4, PROBE_CALLS = 32 };
+
+/* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
+
+typedef struct { /* registers of the program, as entry.S stores them */
+    uint64_t flags;
+    uint64_t general[16]; /* by machine number; [4], the stack pointer, is filled in by C */
+    uint64_t back;        /* into the trampoline */
+    uint64_t record;
+    uint64_t red_zone[PROBE_RED_ZONE / 8];
+    uint64_t stack[]; /* of the program */
+} probe_registers;
+
+typedef enum { RECORD_CHECK, RECORD_SYNC_BEFORE, RECORD_SYNC_AFTER, RECORD_REP_BEFORE, RECORD_REP_AFTER } record_kind;
+
+typedef struct { /* one way to call C from a trampoline; trampolines name it by its number */
+    const plan_action *action;
+    uint64_t bias;
+    uint64_t pc; /* what the program would have as its instruction pointer */
+    ft_site site;
+    uint8_t kind;   /* record_kind */
+    uint8_t number; /* of the action at its site */
+} probe_record;
+
+/* --- trampolines (tramp.c) ---------------------------------------------------------------------------------------- */
+
+typedef struct { /* a piece of a trampoline in which one thing is true */
+    uint32_t at;      /* from the start of the arena; up to the next span */
+    uint8_t kind;     /* span_kind */
+    bool flags_saved; /* SPAN_SLOW: it begins with the flags in rax */
+    uint8_t saved_count, saved[4]; /* SPAN_SLOW: it begins with these registers pushed, in this order */
+    uint64_t pc;      /* of the original instruction */
+} probe_span;
+
+typedef enum {
+    SPAN_CHECK, /* before the instruction at pc; begins with the program's own state */
+    SPAN_SLOW,  /* the same, out of line; begins as the span says */
+    SPAN_MOVED, /* the instruction at pc, moved */
+    SPAN_AFTER  /* pc comes next; begins with the program's own state */
+} span_kind;
+
+typedef struct { /* of one module */
+    const plan *plan;
+    uint64_t bias;
+    ft_site first_site;
+    uint32_t first_record, record_count, record_cap; /* in probe.records */
+    uint8_t *arena;
+    size_t arena_size, arena_used;
+    probe_span *spans; /* in order of `at` */
+    uint32_t span_count, span_cap;
+} probe_code;
+
+typedef struct { /* consecutive instructions that are displaced together */
+    uint64_t start, end;  /* absolute */
+    const uint8_t *bytes; /* the original ones, of start */
+} tramp_range;
+
+/* Appends a trampoline for the range to the arena: checks of the sites in it, instructions, the jump to its end.
+ * Returns its address; 0: it cannot be made (nothing is appended). */
+uint64_t tramp_build(probe_code *module, const tramp_range *range);
+/* Worst case of bytes for these. */
+size_t tramp_bound(uint32_t actions, uint32_t instructions, uint32_t ranges);
+
+/* --- patching (patch.c) ------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    WAY_JUMP,  /* a jump of five bytes */
+    WAY_SHORT, /* a short jump into a gap that another displaced block left, and from there */
+    WAY_PUN,   /* a jump whose last bytes are those of the next instruction */
+    WAY_TRAP,  /* int3 */
+    WAY_NONE,  /* not at all: the site is not checked */
+    WAYS
+} patch_way;
+
+typedef struct {
+    uint64_t start; /* of the displaced bytes */
+    uint64_t tramp; /* 0: none */
+    uint64_t gap;   /* WAY_SHORT: where the short jump leads to */
+    uint16_t size;  /* displaced bytes, from start on: whole instructions */
+    uint16_t limit; /* could be displaced: whole instructions of which only the first is jumped to */
+    uint8_t way;    /* patch_way */
+    uint8_t sites;  /* with actions, in it */
+    uint8_t gaps;   /* WAY_JUMP: gaps in it that are used: five bytes each, behind the jump */
+    bool evades;    /* could have displaced a call with a jump, but a return is faster when the call stays */
+} patch_group;
+
+typedef struct {
+    uint64_t start, end;
+} patch_text;
+
+enum { PATCH_TEXTS = 4 };
+
+typedef struct probe_module {
+    struct probe_module *next; /* newest first */
+    report_module *report;
+    uint64_t start, end; /* where it is loaded */
+    bool loaded, counted;
+    uint32_t seen; /* in which scan */
+    patch_text texts[PATCH_TEXTS]; /* its code */
+    uint32_t text_count;
+    probe_code code;
+    patch_group *groups; /* by start */
+    uint32_t group_count, group_cap;
+    uint64_t *pages; /* single ones, where puns lead to */
+    uint32_t page_count, page_cap;
+    void *tables; /* all of the above */
+    size_t tables_size;
+} probe_module;
+
+/* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
+const char *patch_module(probe_module *m);
+void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
+
+/* --- state -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t addr, count;
+    bool down;
+} probe_rep;
+
+typedef struct probe_call probe_call;
+
+typedef struct { /* of one thread; entry.S knows the first members */
+    ft_thread *thread;       /*  0  never NULL */
+    uint32_t busy;           /*  8  in the core: signals wait, and `stack` is in use */
+    uint32_t pending;        /* 12  a signal has come meanwhile */
+    void *stack;             /* 16  the end of a stack of our own; NULL: none */
+    probe_registers *inside; /* 24  what a signal that is delivered late has interrupted; NULL: nothing */
+    uint64_t atomic;         /*     address of the atomic access that is running */
+    probe_rep rep[PROBE_REPS];
+    siginfo_t signal; /* that is pending */
+    uint64_t signal_mask; /* of the program, meanwhile all is blocked */
+    uint64_t stack_low, stack_high; /* of the program's stack; the first thread's grows, see stack_is_fixed */
+    uint64_t stack_seen;            /* rsp of the program when C was called; 0: unknown */
+    uint64_t frame_seen, pc_seen;   /* its rbp, and where it is */
+    bool stack_is_fixed;
+    void *stack_map;
+    sync_thread sync;
+    uint32_t endings; /* rounds of thread-specific destructors so far */
+} probe_thread;
+
+extern __thread probe_thread probe_self __attribute__((tls_model("initial-exec")));
+
+typedef struct {
+    report *report;
+    ft_core *core;
+    sync_engine engine;
+    bool ready;    /* events go to the core */
+    bool disabled; /* the program runs as if there were no engine */
+    probe_record *records; /* PROBE_RECORDS of them, reserved */
+    uint32_t record_count;
+    uint64_t *low;          /* a page below 2 GB: [0] the address of probe_enter_check */
+    int32_t self_offset;    /* of probe_self from the thread pointer */
+    probe_module *modules;
+    uint32_t module_lock;
+    uint64_t ways[WAYS];    /* sites by how they were injected */
+    uint64_t sites_refused; /* the code is not what the plan was made for */
+    uint64_t unknown_threads;
+    char **environment;     /* as it was at the start */
+    bool is_child;          /* of a process that was run by the engine too */
+    bool low_next;          /* the next reservation must be below 2 GB */
+    ft_thread nobody;
+} probe_state;
+
+extern probe_state probe; /* the one mutable global of this folder, with probe_self */
+enum { PROBE_RECORDS = 1 << 24 };
+
+void probe_enter_check(void);                                      /* entry.S */
+void probe_check(probe_registers *registers, uint32_t record);     /* check.c */
+void probe_deliver(probe_registers *registers);                    /* signal.c: a signal that has waited */
+
+/* Runs function(argument) on the thread's own stack while signals wait. */
+void probe_in_core(void (*function)(void *), void *argument); /* entry.S */
+
+/* --- system.c ----------------------------------------------------------------------------------------------------- */
+
+long sys_call(long number, long a, long b, long c, long d, long e, long f);
+void *sys_map(void *hint, size_t size, int protection, int flags, int fd); /* NULL: not possible */
+void sys_unmap(void *at, size_t size);
+bool sys_protect(void *at, size_t size, int protection);
+const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible */
+/* All of a file that does not tell its size; to be unmapped. NULL: not possible. */
+char *sys_read_file(const char *path, size_t *size, size_t *mapped);
+bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
+void sys_lock(uint32_t *lock);
+void sys_unlock(uint32_t *lock);
+
+/* --- near.c ------------------------------------------------------------------------------------------------------- */
+
+/* Memory for reading and writing, all of which jumps from [low, high) reach, and the other way round. */
+void *near_map(uint64_t low, uint64_t high, size_t size);
+/* Below 2 GB. */
+void *near_zero_map(size_t size);
+/* Exactly here; NULL: something is there, or must not be. */
+void *near_map_at(uint64_t at, size_t size);
+
+/* --- module.c ----------------------------------------------------------------------------------------------------- */
+
+void module_start(void); /* all that are loaded, and those to come */
+const probe_module *module_of_trampoline(uint64_t pc); /* or NULL */
+const probe_module *module_of_code(uint64_t pc);       /* or NULL */
+const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that displaced pc, or NULL */
+
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
+
+/* A call between the program and a library: entry.S makes it, and knows the members up to `result`. */
+struct probe_call {
+    uint64_t args[6];
+    uint64_t rax;     /* number of vector registers of a call with variable arguments */
+    uint16_t number;  /* of the row, or of the stub */
+    uint16_t words;   /* arguments on the stack */
+    uint32_t unused;
+    uint64_t back;    /* return address */
+    uint64_t result, result_high;
+    sync_call call;
+    struct probe_birth *birth;
+    uint64_t cleanup[8]; /* a struct _pthread_cleanup_buffer */
+    bool is_seen;        /* the core knows of it */
+};
+enum { PROBE_FRAME = 640 };
+
+void wrap_start(void);
+void wrap_note_caller(const probe_call *call); /* for stacks */
+/* Before a function of the table that is written in C here. */
+void wrap_call_before(const char *name, uint64_t object, uint64_t back);
+void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are no more */
+/* What the library gets instead of this function: calls of it are told. 0: no more of them. */
+uint64_t callback_for(uint64_t function);
+void callback_watch(void *context, uint64_t stub, sync_watch kind);
+
+void *symbol_next(const char *name); /* the function that the program would have without us; NULL: none */
+
+typedef struct probe_birth { /* of a thread, between its creator and itself; then its name */
+    struct probe_birth *next;
+    ft_thread *thread;
+    void *(*start)(void *); /* of the program */
+    void *argument;
+    uint64_t handle;  /* its pthread_t */
+    uint32_t holders; /* creator, child, list of names */
+    bool is_listed, is_gone, is_detached, has_ended;
+} probe_birth;
+
+void thread_start(void);
+void thread_bind(ft_thread *thread);
+probe_birth *thread_new_birth(void);   /* NULL: no memory */
+void *thread_begin(void *birth);       /* what the child runs */
+void thread_created(probe_birth *birth, uint64_t handle);
+void thread_not_created(probe_birth *birth);
+void thread_forked(void);
+
+void signal_start(void);
+bool signal_own_trap(void); /* SIGTRAP is ours from now on */
+
+void process_refuse(const char *what) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,468 @@
+/* Signals of the program.
+ *
+ * Its handlers are called by ours. While the thread is in the core, an asynchronous signal waits: everything is blocked
+ * until the core is left, then the signal is sent to the thread once more. (The core itself could put checks off, but a
+ * handler may also take locks, or leave by longjmp.) A handler is shown the state that the program would have without
+ * us: a signal that comes inside of a trampoline has the address of the original instruction and the registers as they
+ * were before the check; what is undone is found by reading the trampoline's own pushes and pops. When the handler
+ * returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
+ * program or, if the address was displaced, at its place in the trampoline.
+ *
+ * Handlers that are installed by system calls of the program's own see trampolines, and run at any time: checks in them
+ * are put off by the core, atomics in them are not seen while the core is busy. */
+#include "runtime/probe/emit.h"
+#include "runtime/probe/insn.h"
+#include "runtime/probe/probe.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+enum { SIGNALS = 65, KERNEL_SET = 8, TRAP_FLAG = 0x100 };
+
+typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
+
+static struct {
+    uint32_t lock;
+    struct sigaction program[SIGNALS]; /* what it has installed, where ours is */
+    sigaction_function *real_sigaction;
+    bool owns_trap;
+} signals;
+
+extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_end[];
+
+/* --- the program's own state -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t sp;         /* of the stack pointer, relative to the program's */
+    int64_t where[16];  /* saved registers, likewise; 0: not saved */
+    int64_t flags_at;   /* saved flags, likewise; 0: not there */
+    bool flags_in_rax, overflow_in_rax;
+} undo;
+
+/* Follows one instruction of ours. */
+static void undo_step(undo *u, const uint8_t *at, const insn *i)
+{
+    const uint8_t reg = (uint8_t)((i->opcode & 7) | (i->rex & 1) << 3);
+    int32_t disp = 0;
+    if (i->map == 1 && i->opcode == 0x90) u->overflow_in_rax = true; /* seto */
+    if (i->map) return;
+    if ((i->opcode & 0xf8) == 0x50) {
+        u->sp -= 8;
+        u->where[reg] = u->sp;
+    } else if ((i->opcode & 0xf8) == 0x58) {
+        u->where[reg] = 0;
+        u->sp += 8;
+    }
+    switch (i->opcode) {
+    case 0x68: u->sp -= 8; break; /* push $number */
+    case 0x9c:
+        u->sp -= 8;
+        u->flags_at = u->sp;
+        break;
+    case 0x9d:
+        u->flags_at = 0;
+        u->sp += 8;
+        break;
+    case 0x9f: u->flags_in_rax = true; break;
+    case 0x9e: u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0; break;
+    case 0x8d: /* lea disp(%rsp), %rsp */
+        if ((i->modrm & 0x3f) != 0x24 || i->rex != 0x48) break;
+        if (i->disp_size == 1) disp = (int8_t)at[i->disp_at];
+        if (i->disp_size == 4) memcpy(&disp, at + i->disp_at, sizeof disp);
+        u->sp += disp;
+        break;
+    default: break;
+    }
+}
+
+/* Follows our code from `from` up to pc. */
+static void undo_walk(undo *u, uint64_t from, uint64_t pc)
+{
+    insn i;
+    while (from < pc && insn_decode((const uint8_t *)from, INSN_MAX, &i) && from + i.length <= pc) {
+        undo_step(u, (const uint8_t *)from, &i);
+        from += i.length;
+    }
+}
+
+static const int greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
+static void undo_apply(const undo *u, greg_t *regs, uint64_t pc)
+{
+    const greg_t status = 0x8d5, rax = regs[REG_RAX], overflow = 0x800;
+    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u->sp;
+    if (u->flags_at) memcpy(&regs[REG_EFL], (const void *)(sp + (uint64_t)u->flags_at), sizeof(greg_t));
+    if (u->flags_in_rax) {
+        greg_t flags = regs[REG_EFL] & ~(status & ~overflow);
+        flags |= rax >> 8 & 0xff & status;
+        if (u->overflow_in_rax) flags = (flags & ~overflow) | (rax & 1 ? overflow : 0);
+        regs[REG_EFL] = flags;
+    }
+    for (unsigned r = 0; r < 16; r++)
+        if (u->where[r] && r != RSP) memcpy(&regs[greg_of[r]], (const void *)(sp + (uint64_t)u->where[r]), 8);
+    regs[REG_RSP] = (greg_t)sp;
+    regs[REG_RIP] = (greg_t)pc;
+}
+
+static const probe_span *span_at(const probe_module *m, uint64_t pc)
+{
+    const uint32_t at = (uint32_t)(pc - (uint64_t)m->code.arena);
+    uint32_t from = 0, to = m->code.span_count;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (m->code.spans[middle].at <= at)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from ? &m->code.spans[from - 1] : NULL;
+}
+
+/* What the program was about to do: a loop that has been taken or not is behind itself. */
+static uint64_t moved_pc(const probe_span *s, uint64_t start, uint64_t pc)
+{
+    const uint8_t first = *(const uint8_t *)start;
+    insn i;
+    if (first < 0xe0 || first > 0xe3 || pc == start) return s->pc;
+    const probe_module *m = module_of_code(s->pc);
+    const patch_group *g = m ? module_group_at(m, s->pc) : NULL;
+    int32_t to_target;
+    if (!g || !insn_decode((const uint8_t *)start, INSN_MAX, &i)) return s->pc;
+    memcpy(&to_target, (const uint8_t *)start + 5, sizeof to_target);
+    return pc >= start + 4 ? start + 9 + (uint64_t)(int64_t)to_target : s->pc + 2;
+}
+
+static bool undo_trampoline(const probe_module *m, greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    const probe_span *s = span_at(m, pc);
+    if (!s) return false;
+    const uint64_t start = (uint64_t)m->code.arena + s->at;
+    undo u = {0};
+    if (s->kind == SPAN_SLOW) {
+        u.sp = s->saved_count ? -PROBE_RED_ZONE : 0;
+        for (unsigned i = 0; i < s->saved_count; i++)
+            u.where[s->saved[i]] = u.sp -= 8;
+        u.flags_in_rax = u.overflow_in_rax = s->flags_saved;
+    }
+    undo_walk(&u, start, pc);
+    undo_apply(&u, regs, s->kind == SPAN_MOVED ? moved_pc(s, start, pc) : s->pc);
+    return true;
+}
+
+static void undo_registers(const probe_registers *r, greg_t *regs)
+{
+    for (unsigned i = 0; i < 16; i++)
+        regs[greg_of[i]] = (greg_t)r->general[i];
+    regs[REG_RSP] = (greg_t)r->stack;
+    regs[REG_EFL] = (greg_t)r->flags;
+    regs[REG_RIP] = (greg_t)probe.records[r->record].pc;
+}
+
+/* In probe_enter_check, while it is not busy. */
+static bool undo_entry(greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    const int64_t outer = -(PROBE_RED_ZONE + 16); /* record and return address */
+    undo u = {.sp = outer};
+    uint64_t from = (uint64_t)probe_enter_check;
+    if (pc >= (uint64_t)probe_enter_check_idle) {
+        from = (uint64_t)(pc >= (uint64_t)probe_enter_check_popf ? probe_enter_check_popf : probe_enter_check_idle);
+        for (int r = 15; r >= 0; r--) {
+            u.sp -= 8;
+            u.where[r] = u.sp;
+        }
+        u.flags_at = u.sp -= 8;
+    }
+    undo_walk(&u, from, pc);
+    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u.sp;
+    uint64_t record;
+    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
+    undo_apply(&u, regs, probe.records[record % PROBE_RECORDS].pc);
+    return true;
+}
+
+/* A jump on its way to a trampoline, in a gap or in a page of puns. */
+static bool undo_jump(greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    const probe_module *m = module_of_code(pc);
+    const patch_group *g = m ? module_group_at(m, pc) : NULL;
+    if (g && pc > g->start && g->way == WAY_JUMP) {
+        int32_t offset;
+        memcpy(&offset, (const uint8_t *)pc + 1, sizeof offset);
+        const probe_span *s = span_at(m, pc + PROBE_JUMP + (uint64_t)(int64_t)offset);
+        if (s) regs[REG_RIP] = (greg_t)s->pc;
+        return s != NULL;
+    }
+    for (m = m ? NULL : probe.modules; m; m = m->next)
+        for (uint32_t i = 0; i < m->page_count; i++) {
+            if (!m->loaded || pc - m->pages[i] >= PROBE_PAGE - 14) continue;
+            uint64_t target;
+            memcpy(&target, (const uint8_t *)pc + 6, sizeof target);
+            const probe_span *s = span_at(m, target);
+            if (s) regs[REG_RIP] = (greg_t)s->pc;
+            return s != NULL;
+        }
+    return false;
+}
+
+/* The state of the program itself, instead of ours. False: it is its own already. */
+static bool show_program(greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    const probe_module *m = module_of_trampoline(pc);
+    if (m) return undo_trampoline(m, regs);
+    if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
+    return undo_jump(regs);
+}
+
+/* Where to go on for an address of the program: its bytes may be gone. */
+static uint64_t real_place(uint64_t pc)
+{
+    const probe_module *m = module_of_code(pc);
+    const patch_group *g = m ? module_group_at(m, pc) : NULL;
+    if (!g || !g->tramp || pc == g->start) return pc;
+    for (uint32_t i = 0; i < m->code.span_count; i++) {
+        const probe_span *s = &m->code.spans[i];
+        if (s->pc == pc && (s->kind == SPAN_CHECK || s->kind == SPAN_MOVED)) return (uint64_t)m->code.arena + s->at;
+    }
+    return pc;
+}
+
+/* --- delivery ----------------------------------------------------------------------------------------------------- */
+
+static bool is_fault(int number, const siginfo_t *info)
+{
+    const bool kind = number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
+                      number == SIGTRAP || number == SIGSYS;
+    return kind && info->si_code > 0;
+}
+
+typedef struct { /* what a handler of the program may overwrite by running trampolines itself */
+    uint64_t atomic;
+    probe_rep rep[PROBE_REPS];
+    probe_registers *inside;
+} between;
+
+static void tell_signal(void *number)
+{
+    sync_signalled(&probe.engine, &probe_self.sync, *(const int *)number);
+}
+
+static void run_handler(int number, siginfo_t *info, ucontext_t *context)
+{
+    probe_thread *self = &probe_self;
+    const struct sigaction *action = &signals.program[number];
+    between kept = {.atomic = self->atomic, .inside = self->inside};
+    memcpy(kept.rep, self->rep, sizeof kept.rep);
+    greg_t *regs = context->uc_mcontext.gregs;
+    gregset_t real, shown;
+    memcpy(real, regs, sizeof real);
+    bool changed = true;
+    if (self->inside)
+        undo_registers(self->inside, regs);
+    else
+        changed = show_program(regs);
+    self->inside = NULL;
+    memcpy(shown, regs, sizeof shown);
+    if (self->thread != &probe.nobody && !self->busy) probe_in_core(tell_signal, &number);
+    if (action->sa_flags & SA_SIGINFO)
+        action->sa_sigaction(number, info, context);
+    else
+        action->sa_handler(number);
+    if (changed && !memcmp(shown, regs, sizeof shown))
+        memcpy(regs, real, sizeof real);
+    else if (memcmp(shown, regs, sizeof shown))
+        regs[REG_RIP] = (greg_t)real_place((uint64_t)regs[REG_RIP]);
+    self->atomic = kept.atomic;
+    self->inside = kept.inside;
+    memcpy(self->rep, kept.rep, sizeof kept.rep);
+}
+
+static void event_signal(int number, siginfo_t *info, void *context)
+{
+    probe_thread *self = &probe_self;
+    ucontext_t *uc = context;
+    if (!self->busy || is_fault(number, info)) {
+        run_handler(number, info, uc);
+        return;
+    }
+    self->signal = *info;
+    self->signal.si_signo = number;
+    memcpy(&self->signal_mask, &uc->uc_sigmask, KERNEL_SET);
+    memset(&uc->uc_sigmask, 0xff, KERNEL_SET);
+    self->pending = 1;
+}
+
+void probe_deliver(probe_registers *registers)
+{
+    probe_thread *self = &probe_self;
+    siginfo_t info = self->signal;
+    const uint64_t mask = self->signal_mask;
+    probe_registers *outer = self->inside;
+    self->inside = registers;
+    self->pending = 0;
+    const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), tid = sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    sys_call(SYS_rt_tgsigqueueinfo, pid, tid, info.si_signo, (long)&info, 0, 0);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SET, 0, 0);
+    self->inside = outer;
+}
+
+/* --- traps -------------------------------------------------------------------------------------------------------- */
+
+static void event_trap(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *uc = context;
+    greg_t *regs = uc->uc_mcontext.gregs;
+    const uint64_t pc = (uint64_t)regs[REG_RIP] - 1;
+    const probe_module *m = module_of_code(pc);
+    const patch_group *g = m ? module_group_at(m, pc) : NULL;
+    if (g && g->start == pc && g->way == WAY_TRAP) {
+        regs[REG_RIP] = (greg_t)g->tramp;
+        return;
+    }
+    const struct sigaction *action = &signals.program[SIGTRAP];
+    if (action->sa_handler == SIG_IGN && info->si_code <= 0) return;
+    if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN) {
+        event_signal(number, info, context);
+        return;
+    }
+    struct sigaction plain = {.sa_handler = SIG_DFL}; /* it happens again, or is sent again, and ends the process */
+    signals.real_sigaction(SIGTRAP, &plain, NULL);
+    signals.owns_trap = false;
+    if (info->si_code <= 0 || regs[REG_EFL] & TRAP_FLAG)
+        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP,
+                 0, 0, 0);
+}
+
+bool signal_own_trap(void)
+{
+    if (signals.owns_trap) return true;
+    struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    if (!signals.real_sigaction || signals.real_sigaction(SIGTRAP, &ours, &signals.program[SIGTRAP])) return false;
+    const uint64_t trap = (uint64_t)1 << (SIGTRAP - 1);
+    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, 0, KERNEL_SET, 0, 0);
+    signals.owns_trap = true;
+    return true;
+}
+
+/* --- what the program calls --------------------------------------------------------------------------------------- */
+
+#define EXPORT __attribute__((visibility("default")))
+
+static sigaction_function *real_sigaction(void)
+{
+    sigaction_function *f = __atomic_load_n(&signals.real_sigaction, __ATOMIC_RELAXED);
+    if (f) return f;
+    f = (sigaction_function *)symbol_next("sigaction");
+    __atomic_store_n(&signals.real_sigaction, f, __ATOMIC_RELAXED);
+    return f;
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal || action->sa_sigaction == event_trap);
+}
+
+/* Requires that no signal comes and the lock. */
+static int exchange(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction ours, was, before = signals.program[number];
+    if (number == SIGTRAP && signals.owns_trap) {
+        if (action) signals.program[number] = *action;
+        if (old) *old = before;
+        return 0;
+    }
+    const bool has_handler = action && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+    if (action) {
+        ours = *action;
+        if (has_handler) {
+            ours.sa_sigaction = event_signal;
+            ours.sa_flags |= SA_SIGINFO;
+            signals.program[number] = *action; /* before it can be called */
+        }
+        if (signals.owns_trap) ours.sa_mask.__val[0] &= ~(1ul << (SIGTRAP - 1));
+    }
+    int result = real_sigaction()(number, action ? &ours : NULL, &was);
+    if (result) {
+        signals.program[number] = before;
+        return result;
+    }
+    if (is_ours(&was)) {
+        const int flags = was.sa_flags & ~SA_SIGINFO;
+        was = before;
+        was.sa_flags = (before.sa_flags & SA_SIGINFO) | flags;
+    }
+    if (old) *old = was;
+    return result;
+}
+
+EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
+{
+    if (number < 1 || number >= SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
+    uint64_t all = ~(uint64_t)0, mask;
+    struct sigaction copy, was;
+    if (action) {
+        copy = *action;
+        wrap_call_before("sigaction", (uint64_t)number, (uint64_t)__builtin_return_address(0));
+    }
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, KERNEL_SET, 0, 0);
+    sys_lock(&signals.lock);
+    int result = exchange(number, action ? &copy : NULL, &was);
+    sys_unlock(&signals.lock);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SET, 0, 0);
+    if (!result && old) *old = was;
+    return result;
+}
+
+EXPORT __sighandler_t signal(int number, __sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+    if (number >= 1 && number < SIGNALS) action.sa_mask.__val[0] = 1ul << (number - 1);
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler);
+EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+typedef int mask_function(int, const sigset_t *, sigset_t *);
+
+/* Traps must not be blocked: the kernel would end the process. */
+static int change_mask(const char *name, int how, const sigset_t *set, sigset_t *old)
+{
+    mask_function *f = (mask_function *)symbol_next(name);
+    sigset_t copy;
+    if (signals.owns_trap && set && how != SIG_UNBLOCK) {
+        copy = *set;
+        copy.__val[0] &= ~(1ul << (SIGTRAP - 1));
+        set = &copy;
+    }
+    return f(how, set, old);
+}
+
+EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    return change_mask("sigprocmask", how, set, old);
+}
+
+EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+    return change_mask("pthread_sigmask", how, set, old);
+}
+
+void signal_start(void)
+{
+    real_sigaction();
+}

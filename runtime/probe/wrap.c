@@ -1,0 +1,202 @@
+/* Calls of the functions of the sync table. Each row has an exported function of its name (thunks.c), all of which lead
+ * to probe_wrapper (entry.S): it calls probe_before, the real function with the program's own arguments, probe_after.
+ *
+ * Calls inside of libc are not seen, which is as it should be: libc is modelled at its interface. A call that is left by
+ * longjmp or by an exception has no second half. One that is cancelled has: a condition's mutex is held again while the
+ * cleanup handlers of the program run. */
+#include "runtime/probe/probe.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { ROWS = 1024 };
+
+extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
+extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+_Static_assert(sizeof(struct _pthread_cleanup_buffer) <= sizeof(((probe_call *)0)->cleanup), "room");
+_Static_assert(sizeof(probe_call) <= PROBE_FRAME && offsetof(probe_call, result) == 72, "entry.S");
+
+extern void *probe_real[ROWS] __attribute__((visibility("hidden")));
+extern const uint32_t *probe_concurrent __attribute__((visibility("hidden")));
+void *probe_real[ROWS];
+static const uint32_t always = 1;
+const uint32_t *probe_concurrent = &always; /* until there is a core: real functions are not known yet */
+
+void *probe_before(probe_call *c);
+void probe_after(probe_call *c);
+
+static uint64_t missing(void)
+{
+    return 0;
+}
+
+static void *real_function(uint32_t row)
+{
+    void *at = __atomic_load_n(&probe_real[row], __ATOMIC_RELAXED);
+    if (at) return at;
+    at = symbol_next(sync_table[row].name);
+    if (!at) return missing;
+    __atomic_store_n(&probe_real[row], at, __ATOMIC_RELAXED);
+    return at;
+}
+
+void wrap_forget(uint64_t start, uint64_t end)
+{
+    for (unsigned i = 0; i < sync_table_size && i < ROWS; i++)
+        if ((uint64_t)probe_real[i] >= start && (uint64_t)probe_real[i] < end)
+            __atomic_store_n(&probe_real[i], NULL, __ATOMIC_RELAXED);
+}
+
+void wrap_start(void)
+{
+    probe_concurrent = &probe.core->concurrent;
+}
+
+void wrap_note_caller(const probe_call *c)
+{
+    probe_thread *self = &probe_self;
+    const uint64_t *frame = (const uint64_t *)((const char *)c + PROBE_FRAME); /* saved rbp, return address, arguments */
+    self->stack_seen = (uint64_t)(frame + 2);
+    self->frame_seen = frame[0];
+    self->pc_seen = c->back - 1;
+}
+
+/* --- special kinds ------------------------------------------------------------------------------------------------ */
+
+/* The argument with a function that the library will call, or NULL. */
+static uint64_t *called_back(probe_call *c, const sync_row *row)
+{
+    uint8_t argument = SYNC_NO_ARG;
+    switch (row->meaning) {
+    case SYNC_ONCE: argument = row->other; break;
+    case SYNC_REGION:
+    case SYNC_REGION_START:
+    case SYNC_FORK_CALL:
+    case SYNC_TASK:
+    case SYNC_TASK_LOOP:
+    case SYNC_TASK_ALLOC:
+    case SYNC_COMBINE: argument = row->object; break;
+    default: break;
+    }
+    return argument < SYNC_ARGS ? &c->args[argument] : NULL;
+}
+
+/* pthread_create has attributes in front of the function, thrd_create has not. */
+static unsigned routine_argument(const sync_row *row)
+{
+    return strcmp(row->name, "thrd_create") ? 2 : 1;
+}
+
+static void begin_create(probe_call *c)
+{
+    const unsigned routine = routine_argument(c->call.row);
+    if (!(c->birth = thread_new_birth())) return;
+    c->birth->thread = ft_fork(probe_self.thread, c->call.site);
+    if (c->birth->thread) sync_created(&probe.engine, probe_self.thread, c->birth->thread);
+    c->birth->start = (void *(*)(void *))c->args[routine];
+    c->birth->argument = (void *)c->args[routine + 1];
+    c->args[routine] = (uint64_t)thread_begin;
+    c->args[routine + 1] = (uint64_t)c->birth;
+}
+
+static void end_create(probe_call *c)
+{
+    if (!c->birth) return;
+    if ((int)c->result == 0) {
+        thread_created(c->birth, *(const uint64_t *)c->call.args[0]);
+        return;
+    }
+    if (c->birth->thread) ft_fork_undo(probe_self.thread, c->birth->thread);
+    thread_not_created(c->birth);
+}
+
+/* --- the two halves ----------------------------------------------------------------------------------------------- */
+
+/* False: it does not concern the program. */
+static bool fill_call(probe_call *c, const sync_row *row)
+{
+    const report_module *caller = report_module_at(probe.report, c->back - 1);
+    const bool creates = row->meaning == SYNC_CREATE; /* a thread is a thread, whoever wants it */
+    if (!sync_concerns(row, caller) && !creates) return false;
+    memset(&c->call, 0, sizeof c->call);
+    c->call.row = row;
+    c->call.is_checked = caller && caller->plan;
+    if (!c->call.is_checked && sync_is_only_ranges(row)) return false;
+    uint64_t *function = called_back(c, row);
+    if (function) *function = callback_for(*function);
+    memcpy(c->call.args, c->args, sizeof c->args);
+    c->call.stack = (uint64_t)((const char *)c + PROBE_FRAME + 16);
+    c->call.site = report_call_site(probe.report, c->back);
+    return true;
+}
+
+static void before(void *call)
+{
+    probe_call *c = call;
+    const sync_row *row = &sync_table[c->number];
+    c->is_seen = fill_call(c, row);
+    if (!c->is_seen) return;
+    wrap_note_caller(c);
+    c->birth = NULL;
+    if (row->meaning == SYNC_CREATE) begin_create(c);
+    sync_before(&probe.engine, &probe_self.sync, &c->call);
+    probe_self.stack_seen = 0;
+}
+
+static void after(void *call)
+{
+    probe_call *c = call;
+    wrap_note_caller(c);
+    if (c->call.row->meaning == SYNC_CREATE) end_create(c);
+    sync_after(&probe.engine, &probe_self.sync, &c->call, c->result);
+    probe_self.stack_seen = 0;
+}
+
+static void settle(void *thread)
+{
+    sync_settle(thread);
+}
+
+static void cancelled(void *call)
+{
+    (void)call;
+    if (probe_self.thread != &probe.nobody) probe_in_core(settle, &probe_self.sync);
+}
+
+static struct _pthread_cleanup_buffer *cleanup_of(probe_call *c)
+{
+    return (struct _pthread_cleanup_buffer *)(void *)c->cleanup;
+}
+
+void *probe_before(probe_call *c)
+{
+    void *function = real_function(c->number);
+    const probe_thread *self = &probe_self;
+    c->is_seen = false;
+    if (!probe.ready || self->thread == &probe.nobody || self->busy) return function;
+    probe_in_core(before, c);
+    if (c->is_seen && c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_push(cleanup_of(c), cancelled, c);
+    return function;
+}
+
+void probe_after(probe_call *c)
+{
+    if (!c->is_seen) return;
+    if (c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_pop(cleanup_of(c), 0);
+    probe_in_core(after, c);
+}
+
+static void call_before(void *call)
+{
+    sync_call *c = call;
+    sync_before(&probe.engine, &probe_self.sync, c);
+}
+
+void wrap_call_before(const char *name, uint64_t object, uint64_t back)
+{
+    if (!probe.ready || probe_self.thread == &probe.nobody || probe_self.busy) return;
+    sync_call call = {.row = sync_find(name)};
+    if (!call.row || !sync_concerns(call.row, report_module_at(probe.report, back - 1))) return;
+    if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;
+    probe_in_core(call_before, &call);
+}

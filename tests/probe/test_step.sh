@@ -1,0 +1,22 @@
+#!/bin/sh
+# A signal at every instruction of every trampoline of a loop: its handler is shown the program's own registers and
+# addresses, and the loop computes what it always does.
+# ctest: release only
+. "$RACE_SOURCE/tests/lib/check.sh"
+
+[ -f "$RACE_BUILD/librace_probe.so" ] || skip "no probe engine in this build"
+cd "$work" || exit 1
+
+for options in "-O1 -no-pie -fno-pie" "-O2 -pie -fPIE"; do
+    # shellcheck disable=SC2086 # they are several
+    gcc $options -g -pthread "$RACE_SOURCE/tests/probe/step.c" -o step 2>"$work/build" || fail "$(head -1 "$work/build")"
+    mkdir -p plans
+    "$RACE_TOOLS/makeplan" plans ./step >"$work/out" || fail "no plan"
+    native=$(./step kernel 2>/dev/null)
+    STEP_PRELOAD=$RACE_BUILD/librace_probe.so STEP_OPTIONS="-plan $work/plans" run ./step ./step
+    checks=$((checks + 1))
+    [ "$code" = 0 ] || fail "$options: exit code $code: $(tail -3 "$work/err")"
+    [ "$(cat "$work/out")" = "$native" ] || fail "$options: $(cat "$work/out") instead of $native"
+    grep -q '^strange 0 of [1-9][0-9][0-9]' "$work/err" || fail "$options: $(tail -3 "$work/err")"
+done
+finish
