@@ -470,12 +470,12 @@ static void test_a_plain_move_where_atomic_instructions_were_is_atomic(void)
     TEST_ASSERT_EQUAL_UINT(0, host.race_count);
 
     ft_read(b, FLAG, 4, 1); /* the check comes before the read, which sees what is stored in between */
-    ft_write(a, DATA, 4, 4);
+    ft_write(a, DATA + 8, 4, 4);
     ft_write(a, FLAG, 4, 5); /* a plain move releases too */
-    ft_write(b, DATA, 4, 6);
+    ft_write(b, DATA + 8, 4, 6);
     TEST_ASSERT_EQUAL_UINT(0, host.race_count);
 
-    ft_write(a, DATA, 4, 7);
+    ft_write(a, DATA + 8, 4, 7);
     TEST_ASSERT_EQUAL_UINT_MESSAGE(1, host.race_count, "b has released nothing");
     ft_clear(a, FLAG, 4); /* another use of the memory */
     ft_write(a, FLAG, 4, 8);
@@ -508,7 +508,7 @@ static void test_rounds_that_threads_count_by_themselves_are_barriers(void)
         ft_read(a, X + 8 * round + 4, 4, 4);
     }
     TEST_ASSERT_EQUAL_UINT(0, host.race_count);
-    ft_write(a, X, 4, 5);
+    ft_write(a, X + 16, 4, 5); /* b has read it after the last one */
     TEST_ASSERT_EQUAL_UINT(1, host.race_count);
 }
 
