@@ -26,11 +26,11 @@ static const char *plain(const char *name)
     return name;
 }
 
-const sync_entry *sync_find(const char *name)
+const sync_entry *hb_sync_find(const char *name)
 {
     name = plain(name);
-    for (uint32_t i = 0; i < sync_count; i++)
-        if (has_name(sync_table[i].names, name)) return &sync_table[i];
+    for (uint32_t i = 0; i < hb_sync_count; i++)
+        if (has_name(hb_sync_table[i].names, name)) return &hb_sync_table[i];
     return NULL;
 }
 
@@ -64,7 +64,7 @@ uint32_t sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGE
 uint16_t sync_asks(const char *name)
 {
     uint16_t asks = 0;
-    const sync_entry *entry = sync_find(name);
+    const sync_entry *entry = hb_sync_find(name);
     if (entry && entry->arg >= 0) asks |= (uint16_t)(1u << entry->arg);
     if (entry && entry->other >= 0) asks |= (uint16_t)(1u << entry->other);
     const sync_touch *touch = sync_touch_find(name);

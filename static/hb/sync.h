@@ -50,13 +50,13 @@ typedef struct {
                          unknown number of bytes; `r1=8`: eight bytes */
 } sync_touch;
 
-extern const sync_entry sync_table[];
-extern const uint32_t sync_count;
+extern const sync_entry hb_sync_table[];
+extern const uint32_t hb_sync_count;
 extern const sync_touch sync_touches[];
 extern const uint32_t sync_touch_count;
 
 /* NULL: it means nothing to threads. */
-const sync_entry *sync_find(const char *name);
+const sync_entry *hb_sync_find(const char *name);
 const sync_touch *sync_touch_find(const char *name);
 
 typedef struct {
