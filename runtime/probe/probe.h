@@ -6,6 +6,7 @@
  *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
+ *   stack.c     stacks of accesses
  *   check.c     what trampolines call when the inlined path cannot settle it
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
@@ -32,7 +33,7 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
-enum { PROBE_REPS = 4, PROBE_CALLS = 32 };
+enum { PROBE_REPS = 4 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
 
@@ -170,6 +171,8 @@ typedef struct { /* of one thread; entry.S knows the first members */
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
+    struct probe_stacks *stacks;       /* stack.c */
+    void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
 } probe_thread;
 
@@ -218,6 +221,12 @@ char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
 void sys_lock(uint32_t *lock);
 void sys_unlock(uint32_t *lock);
+
+/* --- stack.c ------------------------------------------------------------------------------------------------------ */
+
+ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
+void stack_forget(void); /* the thread ends */
+bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */
 
 /* --- near.c ------------------------------------------------------------------------------------------------------- */
 

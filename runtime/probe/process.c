@@ -66,7 +66,7 @@ static void host_yield(void *context)
 static bool host_read(void *context, uint64_t from, void *to, size_t size)
 {
     (void)context;
-    return sys_copy(to, from, size);
+    return stack_read(from, to, size);
 }
 
 static const void *host_map(void *context, const char *path, size_t *size)
@@ -169,17 +169,6 @@ static void host_sleep(void *context, unsigned milliseconds)
     sys_call(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
 }
 
-static ft_site host_stack(void *context, ft_thread *thread, ft_site site)
-{
-    (void)context;
-    const probe_thread *self = &probe_self;
-    if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
-    stack_place place = {.pc = self->pc_seen, .sp = self->stack_seen, .bp = self->frame_seen};
-    uint64_t frames[FT_FRAMES];
-    uint32_t count = stack_walk(probe.report, place, frames, (uint32_t)probe.report->options.stack_depth);
-    return ft_stack_put(probe.core, site, frames, count);
-}
-
 static void finish_process(void);
 
 static void host_halt(void *context, int code)
@@ -264,7 +253,7 @@ static void make_core(const report_options *options, const char *program)
         .reserve = host_reserve,
         .discard = host_discard,
         .yield = host_yield,
-        .stack = host_stack,
+        .stack = stack_of_access,
         .read = host_read,
         .map = host_map,
         .unmap = host_unmap,

@@ -191,6 +191,7 @@ static void end(probe_birth *b)
     void *stack = self->stack_map;
     self->stack = self->stack_map = NULL;
     if (stack) sys_unmap(stack, STACK_SIZE);
+    stack_forget();
     sys_lock(&threads.lock);
     b->has_ended = true;
     ft_thread *alone = NULL;
