@@ -3,7 +3,10 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
-    run) echo "--engine --state --plan --log --exit-code --stats --jobs --help" ;;
+    run)
+        echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
+            "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
+        ;;
     show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
@@ -13,7 +16,10 @@ _race_values() {
     case $1,$2 in
     show,--format) echo "text dot json" ;;
     show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
-    run,--engine) echo "dynamorio" ;;
+    run,--engine) echo "dynamorio probe" ;;
+    run,--format) echo "text json" ;;
+    run,--scope) echo "shared warned all" ;;
+    run,--place) echo "ft" ;;
     run,--exit-code) echo "66" ;;
     *) return 1 ;;
     esac

@@ -150,9 +150,7 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     json_decref(json);
     if (WIFSIGNALED(status)) { /* end as it did */
         signal(WTERMSIG(status), SIG_DFL);
-        sigset_t all;
-        sigfillset(&all);
-        sigprocmask(SIG_UNBLOCK, &all, NULL);
+        sigprocmask(SIG_SETMASK, &p->signals, NULL);
         raise(WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }
@@ -165,6 +163,7 @@ static int run_program(run_request *r)
 {
     run_paths p = {.program = run_find_program(r->program[0])};
     if (!p.program) return cli_error("%s: no such program", r->program[0]);
+    run_block_signals(&p);
     int code = prepare(r, &p);
     if (code == EXIT_CLEAN) {
         pid_t child = run_start(r, &p);
