@@ -106,7 +106,7 @@ static void add_module(const struct dl_phdr_info *info, const char *path, uint64
     }
     m->seen = generation;
     __atomic_store_n(&m->loaded, true, __ATOMIC_RELEASE);
-    if (is_program && !r->plan && !r->refused && !probe.is_child)
+    if (is_program && !r->plan && !r->refused && !probe.is_child && !probe.report->options.ask_dir)
         report_say(probe.report, "%s: no plan in %s: it runs unchecked", path, probe.report->options.plan_dir);
     use_plan(m, path);
 }

@@ -385,8 +385,12 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    m->code.arena_size = page_size(tramp_bound(p->action_count * 2, p->site_count * 8, p->site_count));
-    m->code.arena = near_map(m->start, m->end, m->code.arena_size);
+    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything */
+    const size_t bound = tramp_bound(p->action_count * 2, p->site_count * 8, p->site_count);
+    for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
+        m->code.arena_size = page_size(bound >> shift);
+        m->code.arena = near_map(m->start, m->end, m->code.arena_size);
+    }
     return m->code.arena ? NULL : "no memory near enough for its trampolines";
 }
 
@@ -425,6 +429,7 @@ void patch_forget(probe_module *m)
         sys_unmap((void *)m->pages[i], PROBE_PAGE);
     sys_unmap(m->tables, m->tables_size);
     m->tables = NULL;
+    m->code.arena = NULL;
     m->tables_size = m->code.arena_size = m->code.arena_used = 0;
     m->group_count = m->page_count = m->code.span_count = m->code.record_count = 0;
 }
