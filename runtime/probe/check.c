@@ -80,10 +80,10 @@ void probe_check(probe_registers *r, uint32_t number)
     case RECORD_CHECK: check(record, r, thread); break;
     case RECORD_SYNC_BEFORE:
         self->atomic = address_of(record, r);
-        if (!is_nested && record->action->flags & PLAN_RELEASE) ft_release(thread, self->atomic);
+        if (!is_nested && record->action->flags & PLAN_RELEASE) ft_atomic_before(thread, self->atomic);
         break;
     case RECORD_SYNC_AFTER:
-        if (!is_nested) ft_acquire(thread, self->atomic);
+        if (!is_nested) ft_atomic_after(thread, self->atomic);
         break;
     case RECORD_REP_BEFORE:
         self->rep[record->number % PROBE_REPS] = (probe_rep){.addr = address_of(record, r),
