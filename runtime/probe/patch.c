@@ -85,7 +85,10 @@ static bool walk_on(walk *w)
 /* Is a site so close behind that it should move along? */
 static bool is_site_close(const walk *w)
 {
+    const plan *p = w->m->code.plan;
     uint32_t n = next_site(w->m, w->site);
+    while (n < p->site_count && p->sites[n].addr + w->m->code.bias < w->at)
+        n = next_site(w->m, n + 1);
     if (n >= w->m->code.plan->site_count || w->sites >= MOST_SITES || w->at - w->start > MOST_BYTES) return false;
     const plan_site *s = &w->m->code.plan->sites[n];
     const uint64_t addr = s->addr + w->m->code.bias;
