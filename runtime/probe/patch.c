@@ -371,7 +371,7 @@ static const char *make_tables(probe_module *m)
 {
     const plan *p = m->code.plan;
     const size_t groups = page_size((size_t)p->site_count * sizeof *m->groups);
-    m->code.span_cap = 8 * p->action_count + 16 * p->site_count + 64;
+    m->code.span_cap = 8 * p->action_count + 40 * p->site_count + 64;
     const size_t spans = page_size((size_t)m->code.span_cap * sizeof *m->code.spans);
     const size_t pages = page_size(MOST_PAGES * sizeof *m->pages);
     m->tables_size = groups + spans + pages;
@@ -397,6 +397,31 @@ static const char *make_tables(probe_module *m)
     return m->code.arena ? NULL : "no memory near enough for its trampolines";
 }
 
+static bool save_originals(probe_module *m)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        m->groups[i].saved = (uint32_t)size;
+        size += m->groups[i].size;
+    }
+    if (!size) return true;
+    m->originals_size = page_size(size);
+    m->originals = sys_map(NULL, m->originals_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!m->originals) return false;
+    for (uint32_t i = 0; i < m->group_count; i++)
+        memcpy(m->originals + m->groups[i].saved, (const void *)m->groups[i].start, m->groups[i].size);
+    return true;
+}
+
+void patch_restore(const probe_module *m, const patch_group *g)
+{
+    const uint64_t first = g->start & ~(uint64_t)(PROBE_PAGE - 1);
+    const size_t size = g->start + g->size - first;
+    if (!m->originals || !sys_protect((void *)first, size, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+    memcpy((void *)g->start, m->originals + g->saved, g->size);
+    sys_protect((void *)first, size, PROT_READ | PROT_EXEC);
+}
+
 static void count_ways(const probe_module *m)
 {
     for (uint32_t i = 0; i < m->group_count; i++)
@@ -410,6 +435,7 @@ const char *patch_module(probe_module *m)
     form_groups(m);
     find_gaps(m);
     build_all(m);
+    if (!save_originals(m)) return "not enough memory to patch it";
     if (!protect_texts(m, PROT_READ | PROT_WRITE)) return "its code cannot be changed (mprotect is refused)";
     write_jumps(m);
     write_rest(m);
@@ -431,7 +457,10 @@ void patch_forget(probe_module *m)
     for (uint32_t i = 0; i < m->page_count; i++)
         sys_unmap((void *)m->pages[i], PROBE_PAGE);
     sys_unmap(m->tables, m->tables_size);
+    sys_unmap(m->originals, m->originals_size);
     m->tables = NULL;
+    m->originals = NULL;
+    m->originals_size = 0;
     m->code.arena = NULL;
     m->tables_size = m->code.arena_size = m->code.arena_used = 0;
     m->group_count = m->page_count = m->code.span_count = m->code.record_count = 0;

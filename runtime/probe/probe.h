@@ -111,6 +111,7 @@ typedef struct {
     uint64_t start; /* of the displaced bytes */
     uint64_t tramp; /* 0: none */
     uint64_t gap;   /* WAY_SHORT: where the short jump leads to */
+    uint32_t saved; /* its displaced bytes, in `originals` of the module */
     uint16_t size;  /* displaced bytes, from start on: whole instructions */
     uint16_t limit; /* could be displaced: whole instructions of which only the first is jumped to */
     uint8_t way;    /* patch_way */
@@ -140,10 +141,13 @@ typedef struct probe_module {
     uint32_t page_count, page_cap;
     void *tables; /* all of the above */
     size_t tables_size;
+    uint8_t *originals; /* bytes that were displaced */
+    size_t originals_size;
 } probe_module;
 
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
 const char *patch_module(probe_module *m);
+void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
