@@ -77,7 +77,9 @@ void probe_check(probe_registers *r, uint32_t number)
     const bool is_nested = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != 0; /* a handler came in between */
     if (self->sync.waiting && !is_nested) sync_settle(&self->sync);
     switch (record->kind) {
-    case RECORD_CHECK: check(record, r, thread); break;
+    case RECORD_CHECK:
+        check(record, r, thread);
+        break;
     case RECORD_SYNC_BEFORE:
         self->atomic = address_of(record, r);
         if (!is_nested && record->action->flags & PLAN_RELEASE) ft_atomic_before(thread, self->atomic);
@@ -90,8 +92,11 @@ void probe_check(probe_registers *r, uint32_t number)
                                                              .count = value_of(record->action->counter, r),
                                                              .down = r->flags & direction_flag};
         break;
-    case RECORD_REP_AFTER: rep_after(record, r, thread); break;
-    default: break;
+    case RECORD_REP_AFTER:
+        rep_after(record, r, thread);
+        break;
+    default:
+        break;
     }
     self->stack_seen = 0;
 }

@@ -196,7 +196,8 @@ static bool take_gap(probe_module *m, uint32_t number)
         const bool has_before = number >= step, has_after = number + step < m->group_count;
         const uint64_t before = has_before ? m->groups[number - step].start : 0;
         const uint64_t after = has_after ? m->groups[number + step].start : UINT64_MAX;
-        const bool before_near = has_before && g->start - before < 400, after_near = has_after && after - g->start < 130;
+        const bool before_near = has_before && g->start - before < 400,
+                   after_near = has_after && after - g->start < 130;
         if (!before_near && !after_near) return false;
         const uint32_t candidates[] = {number - step, number + step};
         for (unsigned c = 0; c < 2; c++) {

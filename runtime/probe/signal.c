@@ -39,9 +39,9 @@ extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_ente
 /* --- the program's own state -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t sp;         /* of the stack pointer, relative to the program's */
-    int64_t where[16];  /* saved registers, likewise; 0: not saved */
-    int64_t flags_at;   /* saved flags, likewise; 0: not there */
+    int64_t sp;        /* of the stack pointer, relative to the program's */
+    int64_t where[16]; /* saved registers, likewise; 0: not saved */
+    int64_t flags_at;  /* saved flags, likewise; 0: not there */
     bool flags_in_rax, overflow_in_rax;
 } undo;
 
@@ -60,7 +60,9 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->sp += 8;
     }
     switch (i->opcode) {
-    case 0x68: u->sp -= 8; break; /* push $number */
+    case 0x68:
+        u->sp -= 8;
+        break; /* push $number */
     case 0x9c:
         u->sp -= 8;
         u->flags_at = u->sp;
@@ -69,15 +71,20 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->flags_at = 0;
         u->sp += 8;
         break;
-    case 0x9f: u->flags_in_rax = true; break;
-    case 0x9e: u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0; break;
+    case 0x9f:
+        u->flags_in_rax = true;
+        break;
+    case 0x9e:
+        u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0;
+        break;
     case 0x8d: /* lea disp(%rsp), %rsp */
         if ((i->modrm & 0x3f) != 0x24 || i->rex != 0x48) break;
         if (i->disp_size == 1) disp = (int8_t)at[i->disp_at];
         if (i->disp_size == 4) memcpy(&disp, at + i->disp_at, sizeof disp);
         u->sp += disp;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -363,8 +370,8 @@ static void event_trap(int number, siginfo_t *info, void *context)
     signals.real_sigaction(SIGTRAP, &plain, NULL);
     signals.owns_trap = false;
     if (info->si_code <= 0 || regs[REG_EFL] & TRAP_FLAG)
-        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP,
-                 0, 0, 0);
+        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP, 0,
+                 0, 0);
 }
 
 bool signal_own_trap(void)
@@ -393,8 +400,8 @@ static sigaction_function *real_sigaction(void)
 
 static bool is_ours(const struct sigaction *action)
 {
-    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal || action->sa_sigaction == event_trap ||
-                                             action->sa_sigaction == event_fault);
+    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal ||
+                                             action->sa_sigaction == event_trap || action->sa_sigaction == event_fault);
 }
 
 /* Requires that no signal comes and the lock. */

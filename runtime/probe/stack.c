@@ -67,7 +67,8 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
     probe_thread *self = &probe_self;
     if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
     stack_memo *memo = memo_of(self, site, self->stack_seen);
-    if (memo && memo->result && memo->site == site && memo->sp == self->stack_seen && is_same(memo)) return memo->result;
+    if (memo && memo->result && memo->site == site && memo->sp == self->stack_seen && is_same(memo))
+        return memo->result;
     if (memo) {
         memo->result = 0;
         memo->site = site;

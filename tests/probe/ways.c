@@ -51,13 +51,14 @@ __attribute__((noinline)) static long twice(long n)
 }
 static long (*const volatile table[4])(long) = {twice, twice, twice, twice};
 long calls(long (*const volatile *t)(long), const long *p);
-__asm__(".text\n .globl calls\n .type calls, @function\n calls:\n .cfi_startproc\n"
-        " push %rbx\n .cfi_def_cfa_offset 16\n push %rbp\n .cfi_def_cfa_offset 24\n push %rsi\n .cfi_def_cfa_offset 32\n"
-        " mov %rdi, %rbx\n mov %rsi, %rbp\n xor %edi, %edi\n"
-        " mov (%rsi), %edi\n call *(%rbx)\n"
-        " mov %rax, %rdi\n call *8(%rbx)\n"
-        " mov %rax, %rdi\n mov 16(%rbx), %rax\n mov %rax, (%rsp)\n call *(%rsp)\n"
-        " pop %rsi\n pop %rbp\n pop %rbx\n ret\n .cfi_endproc\n .size calls, . - calls\n");
+__asm__(
+    ".text\n .globl calls\n .type calls, @function\n calls:\n .cfi_startproc\n"
+    " push %rbx\n .cfi_def_cfa_offset 16\n push %rbp\n .cfi_def_cfa_offset 24\n push %rsi\n .cfi_def_cfa_offset 32\n"
+    " mov %rdi, %rbx\n mov %rsi, %rbp\n xor %edi, %edi\n"
+    " mov (%rsi), %edi\n call *(%rbx)\n"
+    " mov %rax, %rdi\n call *8(%rbx)\n"
+    " mov %rax, %rdi\n mov 16(%rbx), %rax\n mov %rax, (%rsp)\n call *(%rsp)\n"
+    " pop %rsi\n pop %rbp\n pop %rbx\n ret\n .cfi_endproc\n .size calls, . - calls\n");
 
 /* loop and jrcxz in what is displaced. */
 long loops(const int *p, long count);

@@ -13,13 +13,9 @@
 #include <unistd.h>
 #include <unity.h>
 
-void setUp(void)
-{
-}
+void setUp(void) {}
 
-void tearDown(void)
-{
-}
+void tearDown(void) {}
 
 /* --- against Zydis ------------------------------------------------------------------------------------------------ */
 
@@ -85,8 +81,11 @@ static void compare_file(const char *path)
 static void test_lengths_and_forms_of_system_code_are_those_of_zydis(void)
 {
     static const char *const files[] = {
-        "/bin/bash", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libm.so.6",
-        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libzstd.so.1",
+        "/bin/bash",
+        "/usr/lib/x86_64-linux-gnu/libc.so.6",
+        "/usr/lib/x86_64-linux-gnu/libm.so.6",
+        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+        "/usr/lib/x86_64-linux-gnu/libzstd.so.1",
     };
     compared = differ = 0;
     const char *more = getenv("RACE_INSN_FILE"); /* for a look at other files */
