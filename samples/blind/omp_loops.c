@@ -15,6 +15,11 @@ int shifted[N];
 int result[N];
 int last;
 
+__attribute__((noinline)) static void remember(int i)
+{
+    last = i; // RACE last
+}
+
 int main(void)
 {
     long sum = 0, total = 0;
@@ -22,7 +27,7 @@ int main(void)
     for (int i = 0; i < N; i++) {
         squares[i] = i * i; // NORACE: own iteration
         sum += i;           // NORACE: reduction
-        last = i;           // RACE last
+        remember(i);
     }
 #pragma omp parallel num_threads(THREADS)
     {

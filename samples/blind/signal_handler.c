@@ -1,7 +1,7 @@
 /* A signal handler runs in the middle of main, while a worker thread goes on.
  *
  * Category: signal
- * Hangs: gcc clang: ThreadSanitizer now and then, when both threads report at once, one of them in the handler.
+ * Fails: gcc clang: ThreadSanitizer now and then, when both threads report at once, one of them in the handler.
  * Verdict: a race on `shared`, which the handler (in main's thread) and the worker both write. `ticks` is touched in
  * main's thread only, by main and the handler, and is of the type that is made for this; `acknowledged` is atomic; what
  * was set up before the handler was installed is ordered. */

@@ -394,6 +394,12 @@ static type_entry *make(debug_index *index, Dwarf_Die *die, unsigned tag)
     }
 }
 
+/* Integers that stand for threads: glibc's are addresses, and what holds one leads to its thread. */
+static bool is_thread_handle(const char *name)
+{
+    return !strcmp(name, "pthread_t") || !strcmp(name, "thrd_t") || !strcmp(name, "uv_thread_t") || !strcmp(name, "__gthread_t");
+}
+
 /* Typedefs and qualifiers are looked through. NULL: a circle, or damaged. */
 static type_entry *type_from(debug_index *index, Dwarf_Die *start)
 {
@@ -410,6 +416,10 @@ static type_entry *type_from(debug_index *index, Dwarf_Die *start)
             (tag == DW_TAG_typedef && is_atomic_typedef(die_string(index->dwarf, &die, DW_AT_name))))
             flags |= ATOMIC;
         if (tag == DW_TAG_volatile_type) flags |= VOLATILE;
+        if (tag == DW_TAG_typedef && is_thread_handle(die_string(index->dwarf, &die, DW_AT_name))) {
+            type_entry *handle = simple(index, (image_type){.kind = IMAGE_TYPE_POINTER, .size = 8, .name = "thread handle"});
+            return qualified(index, handle, flags);
+        }
         Dwarf_Attribute attribute;
         Dwarf_Die next;
         if (!die_attribute(index->dwarf, &die, DW_AT_type, &attribute, NULL)) {

@@ -108,7 +108,8 @@ static int32_t evaluate(frame *f, const int32_t *regs, uint32_t i)
     case IR_AND: /* and $-N, %rsp */
         if (insn->b || !is_exact(a) || a > FRAME_LIMIT || insn->imm >= 0 || (insn->imm & -insn->imm) != -insn->imm)
             return FRAME_OTHER;
-        if (f->realign && f->realign != i) return FRAME_OTHER;
+        if (insn->imm >= -8) return a & (int32_t)insn->imm; /* the stack pointer is a multiple of 8 */
+        if (insn->var != IR_RSP || (f->realign && f->realign != i)) return FRAME_OTHER;
         f->realign = i;
         return FRAME_REALIGNED;
     default: return FRAME_OTHER;

@@ -10,6 +10,25 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Without contexts first: which calls are wild must not depend on contexts. */
+static int open_plain(pta *p, race_error *error)
+{
+    for (uint32_t f = 0; f < p->program->funcs.len; f++) {
+        const pta_func *func = &p->program->funcs.data[f];
+        for (uint32_t i = 0; i < func->stmts.len; i++)
+            if (func->stmts.data[i].kind == PTA_CALL && p->program->calls.data[func->stmts.data[i].ref].func == PTA_NO_FUNC)
+                vec_push(&p->pointer_calls, (stmt_place){f, i});
+    }
+    pta_options options = p->options;
+    options.context = PTA_CONTEXT_NONE;
+    if (pta_open(p->program, &options, &p->plain, error)) return -1;
+    context_note_wild(p, p->plain);
+    if (!p->options.once) return 0;
+    pta_close(p->plain);
+    p->plain = NULL;
+    return 0;
+}
+
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
@@ -40,7 +59,8 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
         p->instances.data[root].live = p->instances.data[root].root = true;
         vec_push(&p->born, root);
     }
-    int status = solve_run(p, error);
+    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, error);
+    if (!status) status = solve_run(p, error);
     p->seconds = now() - start;
     if (status) {
         pta_close(p);
@@ -59,21 +79,16 @@ static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *
     }
 }
 
-/* What wild pointers share is lost as a whole when a part of it goes. */
-static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
+static bool *dead_flag(const pta *p, const pta_edit *edit)
 {
-    VEC(bool) before = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead;
-        vec_push(&before, *dead);
-        *dead = !edits[i].insert;
-    }
+    return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
+}
+
+/* From scratch; on failure everything is as it was. */
+static int begin_anew(pta *p, race_error *error)
+{
     pta *fresh;
-    int status = pta_open(p->program, &p->options, &fresh, error);
-    for (uint32_t i = count; status && i-- > 0;) /* as it was */
-        p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt].dead = before.data[i];
-    vec_free(&before);
-    if (status) return status;
+    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
     pta old = *p;
     *p = *fresh;
     *fresh = old;
@@ -81,35 +96,68 @@ static int begin_anew(pta *p, const pta_edit *edits, uint32_t count, race_error 
     return 0;
 }
 
+static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
+{
+    if (pta_update(p->plain, edits, count, error)) return -1;
+    for (uint32_t i = 0; i < count; i++)
+        *dead_flag(p, &edits[i]) = before[i];
+    return 0;
+}
+
+/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
+ * another context are deleted and inserted. */
+static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
+{
+    id_list uses = {0}, moved = {0};
+    if (p->plain && !p->stale) {
+        if (update_plain(p, edits, count, before, error)) return -1;
+        context_changed(p, p->plain, &moved);
+        for (uint32_t i = 0; i < moved.len; i++)
+            delete_use(p, moved.data[i]);
+        context_note_wild(p, p->plain);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool *dead = dead_flag(p, &edits[i]);
+        if (edits[i].insert || *dead) continue;
+        vec_clear(&uses);
+        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
+        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
+            delete_use(p, uses.data[u]);
+        *dead = true;
+    }
+    if (!p->stale && !delete_run(p)) p->stale = true;
+    for (uint32_t i = 0; i < count; i++) {
+        bool *dead = dead_flag(p, &edits[i]);
+        if (!edits[i].insert || !*dead) continue;
+        *dead = false;
+        vec_clear(&uses);
+        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
+        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
+            graph_add_use(p, uses.data[u]);
+    }
+    for (uint32_t i = 0; i < moved.len && !p->stale; i++) {
+        const graph_instance *instance = &p->instances.data[p->uses.data[moved.data[i]].instance];
+        if (instance->live && !instance->waiting) graph_add_use(p, moved.data[i]);
+    }
+    vec_free(&uses);
+    vec_free(&moved);
+    return p->stale ? begin_anew(p, error) : solve_run(p, error);
+}
+
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
     if (p->options.once) return base_fail(error, "the analysis was made for one result only");
-    bool deletes = false;
+    VEC(bool) before = {0};
     for (uint32_t i = 0; i < count; i++)
-        deletes |= !edits[i].insert;
-    if (p->is_wild && deletes) return begin_anew(p, edits, count, error);
-    id_list uses = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
-        if (edits[i].insert || stmt->dead) continue;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len; u++)
-            delete_use(p, uses.data[u]);
-        stmt->dead = true;
+        vec_push(&before, *dead_flag(p, &edits[i]));
+    int status = change(p, edits, count, before.data, error);
+    if (status) { /* the statements are as they were, and the next change finds out what they mean */
+        p->stale = true;
+        for (uint32_t i = 0; i < count; i++)
+            *dead_flag(p, &edits[i]) = before.data[i];
     }
-    delete_run(p);
-    for (uint32_t i = 0; i < count; i++) {
-        pta_stmt *stmt = &p->program->funcs.data[edits[i].func].stmts.data[edits[i].stmt];
-        if (!edits[i].insert || !stmt->dead) continue;
-        stmt->dead = false;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len; u++)
-            graph_add_use(p, uses.data[u]);
-    }
-    vec_free(&uses);
-    return solve_run(p, error);
+    vec_free(&before);
+    return status;
 }
 
 void pta_close(pta *p)
@@ -136,6 +184,9 @@ void pta_close(pta *p)
     for (uint32_t i = 0; i < p->instances_of.len; i++)
         vec_free(&p->instances_of.data[i]);
     vec_free(&p->instances_of);
+    if (p->plain) pta_close(p->plain);
+    vec_free(&p->pointer_calls);
+    map_free(&p->wild_calls);
     solve_close(p);
     delete_close(p);
     p->rules->close(p);
@@ -304,6 +355,7 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
     for (uint32_t i = 0; i < p->instances.len; i++) {
         const graph_instance *callee = &p->instances.data[i];
         for (uint32_t c = 0; c < callee->callers.len; c++) {
+            if (graph_is_dormant(p, &callee->callers.data[c])) continue;
             uint32_t use = callee->callers.data[c].use;
             vec_push(&all, (pta_call_edge){p->uses.data[use].instance, i, graph_stmt(p, use)->ref});
         }
@@ -323,4 +375,35 @@ bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint6
         return true;
     }
     return false;
+}
+
+uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS])
+{
+    const graph_context *c = &p->contexts.data[place->context];
+    for (uint32_t i = 0; i < c->count && i < PTA_HEAP_CALLS; i++)
+        calls[i] = c->calls[i];
+    return c->count < PTA_HEAP_CALLS ? c->count : PTA_HEAP_CALLS;
+}
+
+uint32_t pta_context_base(const pta *p, uint32_t context)
+{
+    return p->contexts.data[context].base;
+}
+
+void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
+{
+    pta_places holds = {0};
+    for (uint32_t i = 0; i < p->cells.len; i++) {
+        const graph_cell *cell = &p->cells.data[i];
+        const pta_set *set = &p->nodes.data[graph_component(p, cell->load)].set;
+        if (!set->len) continue;
+        pta_set copy = {.tame = true};
+        key_list added = {0};
+        set_add(&copy, set->keys, set->len, 0, graph_world(p), &added);
+        give_places(p, &copy, &holds);
+        vec_free(&added);
+        pta_place word = place_of(&p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
+        visit(with, &word, &holds);
+    }
+    vec_free(&holds);
 }

@@ -1,4 +1,4 @@
-/* Call strings: the context is the last k calls. */
+/* Call strings: the context is the last k calls; one more stands for all calls through wild pointers. */
 #include <stdio.h>
 
 #include "static/pointer/graph.h"
@@ -9,8 +9,10 @@ typedef struct {
     uint32_t calls[MOST], count; /* innermost last */
 } call_string;
 
+enum { ANY = 1 };
+
 typedef struct {
-    VEC(call_string) strings; /* [0]: empty */
+    VEC(call_string) strings; /* [0]: empty; [ANY]: through wild pointers */
     map64 map;
 } string_state;
 
@@ -38,7 +40,9 @@ static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, uns
     if (!s) {
         s = p->rules_state = base_alloc_zero(1, sizeof *s);
         vec_push(&s->strings, (call_string){0});
+        vec_push(&s->strings, (call_string){.calls = {UINT32_MAX}, .count = 1});
     }
+    if (context_is_wild(p, caller, call)) return ANY;
     call_string string = s->strings.data[p->contexts.data[p->instances.data[caller].context].base], longer = {0};
     uint32_t k = p->options.k < MOST ? p->options.k : MOST, keep = string.count < k ? string.count : k - 1;
     if (!k) return 0;

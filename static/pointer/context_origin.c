@@ -1,7 +1,11 @@
 /* Origins (O2: dissertation, section 6.2.2): the context is the thread or event handler that runs the code, named by its entry
  * function and by the calls that create it, through wrappers. An origin created in a loop counts as two, so that what one of
- * its threads owns is told apart from what the other owns. With k > 1, the k - 1 origins that led to it are part of it. */
+ * its threads owns is told apart from what the other owns. With k > 1, the k - 1 origins that led to it are part of it. A
+ * handler that is given nothing of its own is one origin, wherever it is registered.
+ *
+ * What is called through wild pointers has one more context, which stands for whichever origin it is. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "static/pointer/graph.h"
 
@@ -13,8 +17,10 @@ typedef struct {
     uint32_t parent; /* origin, 0: none known */
 } origin;
 
+enum { ANY = 1 };
+
 typedef struct {
-    VEC(origin) origins; /* [0]: the program's start */
+    VEC(origin) origins; /* [0]: the program's start; [ANY]: whichever */
     map64 map;
 } origin_state;
 
@@ -41,7 +47,7 @@ static uint32_t intern(origin_state *s, origin o)
 /* The same origin with at most `depth` of those that led to it. */
 static uint32_t shorten(origin_state *s, uint32_t id, unsigned depth)
 {
-    if (!id) return 0;
+    if (id <= ANY) return id;
     origin o = s->origins.data[id];
     o.parent = depth ? shorten(s, o.parent, depth - 1) : 0;
     return intern(s, o);
@@ -52,17 +58,44 @@ static origin_state *state(pta *p)
     if (!p->rules_state) {
         origin_state *s = p->rules_state = base_alloc_zero(1, sizeof *s);
         vec_push(&s->origins, (origin){.func = PTA_NO_FUNC});
+        vec_push(&s->origins, (origin){.func = PTA_NO_FUNC});
     }
     return p->rules_state;
+}
+
+/* Whether an origin is given something of what it is created with: an argument that comes from a parameter of the model. */
+static bool has_attributes(const pta_program *program, const pta_call *call)
+{
+    const pta_func *model = &program->funcs.data[call->caller];
+    uint8_t *given = base_alloc_zero(model->var_count, 1);
+    memset(given, 1, PTA_PARAMS);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < model->stmts.len; i++) {
+            const pta_stmt *s = &model->stmts.data[i];
+            if ((s->kind != PTA_COPY && s->kind != PTA_LOAD) || !given[s->src.var] || given[s->dst.var]) continue;
+            given[s->dst.var] = 1;
+            changed = true;
+        }
+    }
+    bool found = false;
+    for (unsigned i = 0; i < PTA_PARAMS && !found; i++)
+        found = call->args[i].var != PTA_NO_VAR && given[call->args[i].var];
+    free(given);
+    return found;
 }
 
 static uint32_t enter(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin)
 {
     const graph_context *from = &p->contexts.data[p->instances.data[caller].context];
-    if (p->program->calls.data[call].spawn == PTA_SPAWN_NONE) return from->base;
     origin_state *s = state(p);
-    origin o = {.func = func, .call = call, .count = from->count, .twin = twin};
-    memcpy(o.calls, from->calls, sizeof o.calls);
+    if (context_is_wild(p, caller, call)) return ANY;
+    if (p->program->calls.data[call].spawn == PTA_SPAWN_NONE) return from->base;
+    origin o = {.func = func, .call = call, .twin = twin};
+    if (p->program->calls.data[call].spawn == PTA_SPAWN_THREAD || has_attributes(p->program, &p->program->calls.data[call])) {
+        o.count = from->count;
+        memcpy(o.calls, from->calls, sizeof o.calls);
+    }
     if (p->options.k > 1) o.parent = shorten(s, from->base, p->options.k - 2);
     return intern(s, o);
 }
@@ -81,14 +114,14 @@ static unsigned twins(const pta *p, uint32_t caller, uint32_t call)
 static uint32_t thread(const pta *p, uint32_t base)
 {
     const origin_state *s = p->rules_state;
-    if (!base) return 0;
+    if (base <= ANY) return base;
     return p->program->calls.data[s->origins.data[base].call].spawn == PTA_SPAWN_THREAD ? base : 0;
 }
 
 static uint64_t hash(const pta *p, uint32_t base)
 {
     const origin_state *s = p->rules_state;
-    if (!base || !s) return 0;
+    if (base <= ANY || !s) return base;
     const origin *o = &s->origins.data[base];
     uint64_t h = map_hash(((uint64_t)o->func << 32 | o->call) + o->twin);
     for (uint32_t i = 0; i < o->count; i++)
@@ -99,8 +132,8 @@ static uint64_t hash(const pta *p, uint32_t base)
 static void describe(const pta *p, uint32_t base, char *to, size_t size)
 {
     const origin_state *s = p->rules_state;
-    if (!base || !s) {
-        snprintf(to, size, "main");
+    if (!s || base <= ANY) {
+        snprintf(to, size, base == ANY ? "any thread" : "main");
         return;
     }
     const origin *o = &s->origins.data[base];

@@ -9,7 +9,11 @@
  * support is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
  * result is exactly that of an analysis from scratch.
  *
- * Where pointers are wild (set.h) this does not apply: pta_update begins anew.
+ * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. A component
+ * that is wild no more loses all it had, and what SET_WILD stands for no more is woken where it lies dormant.
+ *
+ * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything. It is
+ * given up then.
  *
  * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change reaches,
  * `reset` empties every set that it reaches. */
@@ -24,6 +28,9 @@ struct deletion {
     VEC(question) questions;
     id_list losers;       /* components that have lost keys: graph_node.lost says of which objects */
     id_list unborn;       /* instances that nobody older calls */
+    id_list doubted;      /* objects that the wilderness may list no more */
+    id_list tamed;        /* those that it does not */
+    uint64_t work;        /* edges looked at */
 };
 
 static struct deletion *state(pta *p)
@@ -41,6 +48,12 @@ static pta_set *set_of(const pta *p, uint32_t node)
 static void ask(pta *p, uint32_t node, pta_key key)
 {
     if (!key) return;
+    if (node == p->wilderness) { /* once for all that have lost it */
+        uint8_t *about = &p->wild.data[key_object(key)];
+        if (*about & SET_IN_WILD && !(*about & SET_IN_DOUBT)) vec_push(&state(p)->doubted, key_object(key));
+        *about |= SET_IN_DOUBT;
+        return;
+    }
     const pta_set *set = set_of(p, node);
     for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++)
         if (set->keys[i] == key || (!offset_is_exact(key_offset(set->keys[i])) && offset_covers(key_offset(set->keys[i]), key_offset(key), p->shapes.data[key_object(key)])))
@@ -81,7 +94,9 @@ static void retract_call(pta *p, uint32_t use, uint32_t func, pta_key key)
     uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
     unsigned twins = p->rules->twins(p, caller, id);
     for (unsigned twin = 0; twin < twins; twin++) {
-        uint32_t callee = graph_instance_of(p, func, context_callee(p, caller, id, func, twin));
+        uint32_t context = context_callee(p, caller, id, func, twin);
+        uint32_t callee = map_get(&p->instance_map, (uint64_t)func << 32 | context);
+        if (callee == MAP_NONE) continue; /* the key lay dormant */
         graph_instance *i = &p->instances.data[callee];
         for (uint32_t c = 0; c < i->callers.len; c++) {
             if (i->callers.data[c].use != use || i->callers.data[c].key != key) continue;
@@ -97,6 +112,7 @@ static uint32_t callee_of(const pta *p, uint32_t use, pta_key key)
 {
     const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
     if (site->kind == PTA_FUNCTION) return site->func;
+    if (site->kind == PTA_WILD) return p->program->wild_call;
     bool lifted = p->program->funcs.data[p->instances.data[p->uses.data[use].instance].func].lift;
     return site->kind == PTA_EXTERNAL && lifted ? p->program->unknown : PTA_NO_FUNC;
 }
@@ -164,6 +180,12 @@ static void take_one(pta *p, uint32_t component, pta_key key)
 {
     set_remove(&p->nodes.data[component].set, &key, 1);
     note_loss(p, component, key_object(key));
+    if (component == p->wilderness) {
+        p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
+        vec_push(&state(p)->tamed, key_object(key));
+    }
+    if (set_is_wild(&p->nodes.data[component].set) && set_is_loose(key)) /* perhaps it was one of just enough */
+        vec_push(&state(p)->questions, (question){component, set_wild_key()});
     uint32_t member = component;
     do {
         for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
@@ -176,10 +198,32 @@ static void take_one(pta *p, uint32_t component, pta_key key)
     retract_object(p, component, key_object(key), key);
 }
 
-/* A key goes; a class with all keys of its object, since those that lie dormant have not been sent everywhere. */
+/* The component tells the wilderness nothing any more. */
+static void hush(pta *p, uint32_t component)
+{
+    graph_node *c = &p->nodes.data[component];
+    if (!c->tells) return;
+    c->tells = false;
+    for (uint32_t i = 0; i < c->out.len; i++) {
+        const graph_edge *e = &p->edges.data[c->out.data[i]];
+        if (e->to != p->wilderness || p->labels.data[e->label].stride != PTA_LOOSE) continue;
+        retract_edge(p, c->out.data[i]);
+        return;
+    }
+}
+
+/* A key goes; a class with all keys of its object, and SET_WILD with all keys, since those that lie dormant have not been sent
+ * everywhere. */
 static void take_away(pta *p, uint32_t component, pta_key key)
 {
     const pta_set *set = &p->nodes.data[component].set;
+    if (key == set_wild_key()) {
+        hush(p, component);
+        take_one(p, component, key);
+        while (set_of(p, component)->len)
+            take_one(p, component, set_of(p, component)->keys[set_of(p, component)->len - 1]);
+        return;
+    }
     if (offset_is_exact(key_offset(key))) {
         take_one(p, component, key);
         return;
@@ -209,9 +253,22 @@ static void collect(const pta *p, const graph_edge *e, uint32_t component, uint3
     }
 }
 
+/* Whether a set was wild by itself, from facts older than `rank`. */
+static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t rank)
+{
+    uint32_t loose = 0, last = 0;
+    for (uint32_t i = 0; i < set->len; i++) {
+        if (!set_is_loose(set->keys[i]) || set->ranks[i] > rank || key_object(set->keys[i]) == last) continue;
+        last = key_object(set->keys[i]);
+        loose++;
+    }
+    return loose > p->options.wild_at;
+}
+
 /* Whether a key has support that is older than `rank`: from one neighbour, or a class as the closure of what several bring. */
 static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t rank)
 {
+    if (key == set_wild_key() && is_wild_by_itself(p, &p->nodes.data[component].set, rank)) return true;
     key_list found = {0};
     pta_set all = {0};
     bool yes = false;
@@ -220,6 +277,7 @@ static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t
         const graph_node *m = &p->nodes.data[member];
         for (uint32_t i = 0; i < m->in.len && !yes; i++) {
             uint32_t before = found.len;
+            p->deletion->work++;
             collect(p, &p->edges.data[m->in.data[i]], component, object, rank, &found);
             for (uint32_t k = before; k < found.len && !yes; k++)
                 yes = found.data[k] == key;
@@ -265,11 +323,33 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void delete_run(pta *p)
+/* What wild pointers point into stays as long as one of them is known to point there. */
+static void answer_doubt(pta *p, uint32_t object)
+{
+    p->wild.data[object] &= (uint8_t)~SET_IN_DOUBT;
+    const pta_set *wild = set_of(p, p->wilderness);
+    uint32_t at = set_group(wild, object);
+    if (at < wild->len && key_object(wild->keys[at]) == object) answer(p, (question){p->wilderness, wild->keys[at]});
+}
+
+/* Edges that may be looked at before it is given up. */
+static uint64_t patience(const pta *p)
+{
+    return p->options.algorithm == PTA_IPA ? 100000 + 4 * p->live_edges : UINT64_MAX;
+}
+
+bool delete_run(pta *p)
 {
     struct deletion *d = state(p);
-    while (d->questions.len)
-        answer(p, d->questions.data[--d->questions.len]);
+    uint64_t most = patience(p);
+    d->work = 0;
+    while ((d->questions.len || d->doubted.len) && d->work < most) {
+        if (d->questions.len)
+            answer(p, d->questions.data[--d->questions.len]);
+        else
+            answer_doubt(p, d->doubted.data[--d->doubted.len]);
+    }
+    if (d->work >= most) return false;
     graph_next_step(p);
     for (uint32_t i = 0; i < d->unborn.len; i++)
         if (p->instances.data[d->unborn.data[i]].callers.len) graph_make_live(p, d->unborn.data[i]);
@@ -283,9 +363,13 @@ void delete_run(pta *p)
         vec_free(&n->lost);
     }
     solve_rederive(p, lost.data, lost.len);
+    for (uint32_t i = 0; i < d->tamed.len; i++)
+        if (!(p->wild.data[d->tamed.data[i]] & SET_IN_WILD)) solve_wake_object(p, d->tamed.data[i]);
     vec_free(&lost);
     vec_clear(&d->unborn);
     vec_clear(&d->losers);
+    vec_clear(&d->tamed);
+    return true;
 }
 
 void delete_close(pta *p)
@@ -294,5 +378,7 @@ void delete_close(pta *p)
     vec_free(&p->deletion->questions);
     vec_free(&p->deletion->losers);
     vec_free(&p->deletion->unborn);
+    vec_free(&p->deletion->doubted);
+    vec_free(&p->deletion->tamed);
     free(p->deletion);
 }

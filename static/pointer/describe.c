@@ -87,3 +87,16 @@ void pta_describe(const pta *p, const pta_place *place, char *to, size_t size)
     size_t used = strlen(to);
     if (site->kind == PTA_FRAME && used < size) snprintf(to + used, size - used, " in %s", p->program->funcs.data[site->func].name);
 }
+
+bool pta_heap_outer_call(const pta *p, const pta_place *place, uint32_t level, uint32_t *module, uint64_t *addr)
+{
+    const graph_context *c = &p->contexts.data[place->context];
+    for (uint32_t i = c->count; i-- > 0;) {
+        const pta_call *call = &p->program->calls.data[c->calls[i]];
+        if (!call->addr || level-- > 0) continue;
+        *module = p->program->funcs.data[call->caller].module;
+        *addr = call->addr;
+        return true;
+    }
+    return false;
+}

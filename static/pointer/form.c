@@ -72,6 +72,12 @@ static void emit_frame(generator *g, uint32_t var, int64_t at)
     if (!address_find(&g->frame, at)) form_emit_address(g, var, GENERATE_LOCAL | g->frame_site, at);
 }
 
+/* The return address, which is of this frame, with the arguments of the caller behind it. */
+static bool is_return_slot(form f)
+{
+    return f.kind == FORM_FRAME && f.value >= 0 && f.value < 8;
+}
+
 static void emit_const(generator *g, uint32_t var, uint64_t addr)
 {
     const lift_func *f = image_is_code(g->img, addr) ? lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module],
@@ -83,6 +89,21 @@ static void emit_const(generator *g, uint32_t var, uint64_t addr)
         emit_places(g, var, g->module->statics, (int64_t)addr);
 }
 
+enum { FAR = 1 << 29 }; /* constants of statements are smaller, so that two of them can be added */
+
+bool form_is_far(int64_t delta)
+{
+    return delta < -FAR || delta > FAR;
+}
+
+/* A constant that no statement has room for: somewhere in what `src` points to. */
+static pta_operand somewhere(generator *g, pta_operand src)
+{
+    uint32_t var = form_new_var(g);
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {var, 0}, .src = src, .stride = PTA_ANY | PTA_BACK});
+    return (pta_operand){var, 0};
+}
+
 /* A form as an operand of a statement. */
 pta_operand form_operand(generator *g, form f)
 {
@@ -90,22 +111,23 @@ pta_operand form_operand(generator *g, form f)
     uint32_t var;
     switch (f.kind) {
     case FORM_VAR:
-        if (f.value < -(1 << 29) || f.value > 1 << 29) return (pta_operand){PTA_NO_VAR, 0};
-        return (pta_operand){f.var, (int32_t)f.value};
+        return form_is_far(f.value) ? somewhere(g, (pta_operand){f.var, 0}) : (pta_operand){f.var, (int32_t)f.value};
     case FORM_CONST:
         var = form_known(g, FORM_CONST, f.value, &fresh);
         if (fresh) emit_const(g, var, (uint64_t)f.value);
         return (pta_operand){var, 0};
     case FORM_FRAME:
-        if (f.value < -(1 << 29) || f.value > 1 << 29) return (pta_operand){PTA_NO_VAR, 0};
-        if (f.value >= 0) return (pta_operand){PTA_RSP, (int32_t)f.value};
+        if (form_is_far(f.value)) return somewhere(g, form_operand(g, (form){FORM_FRAME, 0, 0}));
+        if (f.value >= 8) return (pta_operand){PTA_RSP, (int32_t)f.value};
         var = form_known(g, FORM_FRAME, f.value, &fresh);
         if (fresh) emit_frame(g, var, f.value);
+        if (fresh && is_return_slot(f))
+            form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {var, 0}, .src = {PTA_RSP, (int32_t)f.value}});
         return (pta_operand){var, 0};
     case FORM_ALIGNED:
         var = form_known(g, FORM_ALIGNED, 0, &fresh);
         if (fresh) form_emit_address(g, var, GENERATE_LOCAL | g->aligned_site, 0);
-        return (pta_operand){var, (int32_t)f.value};
+        return form_is_far(f.value) ? somewhere(g, (pta_operand){var, 0}) : (pta_operand){var, (int32_t)f.value};
     case FORM_TLS: {
         int64_t at = f.value + (int64_t)g->img->tls_size;
         var = form_known(g, FORM_TLS, f.value, &fresh);
@@ -143,8 +165,8 @@ static pta_operand frame_indexed(generator *g, int64_t at, uint32_t step)
 /* The same for a constant to which an index is added. */
 pta_operand form_indexed(generator *g, form f, uint32_t stride)
 {
-    uint32_t step = stride & ~(uint32_t)PTA_BACK;
-    bool fresh, frame = f.kind == FORM_FRAME && f.value < 0 && f.value > -(1 << 29) && g->frame.homes.len;
+    uint32_t step = stride & ~(uint32_t)PTA_FLAGS;
+    bool fresh, frame = f.kind == FORM_FRAME && f.value < 0 && !form_is_far(f.value) && g->frame.homes.len;
     if ((f.kind != FORM_CONST && !frame) || step <= 1 || step >= 4096) return form_operand(g, f);
     if (frame) return frame_indexed(g, f.value, step);
     if (image_is_code(g->img, (uint64_t)f.value)) return form_operand(g, f);
@@ -174,8 +196,15 @@ form form_site(generator *g, uint32_t site)
 
 form form_add(form f, int64_t k)
 {
-    if (f.kind != FORM_NONE) f.value += k;
+    if (f.kind != FORM_NONE) f.value = linear_sum(f.value, k);
     return f;
+}
+
+void form_shift(pta_operand *at, int64_t delta, uint32_t *stride)
+{
+    int64_t sum = linear_sum(at->delta, delta);
+    at->delta = form_is_far(sum) ? 0 : (int32_t)sum;
+    if (form_is_far(sum)) *stride = PTA_ANY | PTA_BACK;
 }
 
 /* dst may be what `f` is, changed as `stride` says after adding delta. */
@@ -184,7 +213,7 @@ void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t strid
     pta_operand src = stride == PTA_SAME || stride >= PTA_ALIGN ? form_operand(g, f) : form_indexed(g, f, stride);
     if (src.var == PTA_NO_VAR) return;
     if (src.var == dst && !src.delta && !delta && stride == PTA_SAME) return;
-    src.delta += (int32_t)delta;
+    form_shift(&src, delta, &stride);
     form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {dst, 0}, .src = src, .stride = stride});
 }
 
@@ -200,8 +229,8 @@ form_index form_index_of(const generator *g, ir_value v, int64_t scale)
 
 form_index form_without_shift(form_index index)
 {
-    uint64_t stride = index.stride & ~(uint32_t)PTA_BACK;
-    return (form_index){0, (uint32_t)offset_gcd(stride, linear_magnitude(index.shift)) | (index.stride & PTA_BACK)};
+    uint64_t stride = index.stride & ~(uint32_t)PTA_FLAGS;
+    return (form_index){0, (uint32_t)offset_gcd(stride, linear_magnitude(index.shift)) | (index.stride & PTA_FLAGS)};
 }
 
 void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index)
@@ -218,16 +247,17 @@ form form_const(const generator *g, int64_t value)
 /* What the loader leaves in a word. */
 static form reloc_form(generator *g, const image_reloc *reloc)
 {
+    uint32_t named = g->module->slots[reloc - g->img->relocs];
     switch (reloc->kind) {
     case IMAGE_REL_ADDR:
+        if (named != PTA_NO_SITE) return form_add(form_site(g, named), reloc->addend);
+        /* fall through */
     case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
     case IMAGE_REL_TPOFF:
         return reloc->name && !reloc->target ? form_site(g, g->module->external)
                                              : (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size};
-    case IMAGE_REL_SYMBOL: {
-        uint32_t site = g->module->slots[reloc - g->img->relocs];
-        return form_add(form_site(g, site == PTA_NO_SITE ? g->module->external : site), reloc->addend);
-    }
+    case IMAGE_REL_SYMBOL:
+        return form_add(form_site(g, named == PTA_NO_SITE ? g->module->external : named), reloc->addend);
     default: return (form){0};
     }
 }
@@ -244,10 +274,10 @@ bool form_word(generator *g, uint64_t addr, form *f)
 
 uint32_t form_both_strides(uint32_t a, uint32_t b)
 {
-    uint32_t back = (a | b) & PTA_BACK;
-    a &= ~PTA_BACK;
-    b &= ~PTA_BACK;
-    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | back;
+    uint32_t flags = (a | b) & PTA_FLAGS;
+    a &= ~PTA_FLAGS;
+    b &= ~PTA_FLAGS;
+    return (a == PTA_SAME ? b : b == PTA_SAME ? a : (uint32_t)offset_gcd(a, b)) | flags;
 }
 
 form form_linear(generator *g, ir_value a, ir_value b, int64_t scale)

@@ -17,7 +17,7 @@ typedef enum {
     FORM_SITE,    /* the address of site `value`; only as a key */
     FORM_INDEXED, /* address * 4096 + stride: the base of an indexed access; only as a key */
     FORM_FRAMED,  /* the same in the frame: place * 4096 + stride */
-    FORM_STACK,   /* the arguments on the stack at that place of the frame; only as a key */
+    FORM_STACK,   /* the arguments on the stack: place in the frame * 2^21 + bytes; only as a key */
     FORM_DIRECT   /* the word at module address `value`, accessed as such; only as a key */
 } form_kind;
 
@@ -49,6 +49,7 @@ typedef struct {
     address_space frame;
     uint32_t frame_site, aligned_site;
     uint32_t block;
+    int64_t block_at, block_size; /* the last block that was copied into the frame: its place and bytes */
     uint32_t insn; /* machine instruction of the value at hand */
 } generator;
 
@@ -75,6 +76,9 @@ void form_settle(const generator *g, ir_value a, ir_value b, form *fa, form *fb)
 pta_operand form_operand(generator *g, form f);
 pta_operand form_direct(generator *g, form f);
 pta_operand form_indexed(generator *g, form f, uint32_t stride);
+/* Adds delta to an operand that is then changed as `stride` says; where there is no room for the sum, it is anywhere. */
+void form_shift(pta_operand *at, int64_t delta, uint32_t *stride);
+bool form_is_far(int64_t delta);
 /* dst may be what `f` is, changed as `stride` says after adding delta. */
 void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t stride);
 
@@ -99,6 +103,8 @@ enum { BLOCK_WORDS = 64 }; /* a larger block is copied from any word to any word
 void generate_access(generator *g, const ir_insn *access);
 form generate_load(generator *g, const ir_insn *insn);
 void generate_store(generator *g, const ir_insn *insn);
+/* A block of `size` bytes was copied to that form: it may be an argument of the next call. */
+void generate_note_block(generator *g, form to, uint64_t size);
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size);
 

@@ -51,7 +51,7 @@ static form sum_form(generator *g, ir_value a, ir_value b, unsigned scale, int64
 {
     form fa = a ? g->forms[a] : (form){0}, fb = b && scale == 1 ? g->forms[b] : (form){0};
     form_settle(g, a, b, &fa, &fb);
-    if (b && scale == 1 && g->ir->insns[b].op == IR_CONST) return form_add(fa, imm + g->ir->insns[b].imm);
+    if (b && scale == 1 && g->ir->insns[b].op == IR_CONST) return form_add(fa, linear_sum(imm, g->ir->insns[b].imm));
     if (fa.kind == FORM_TLS && b && g->forms[b].kind == FORM_TPOFF) return form_add(fa, g->forms[b].value + imm);
     if (fb.kind == FORM_TLS && a && g->forms[a].kind == FORM_TPOFF) return form_add(fb, g->forms[a].value + imm);
     form fixed = form_const(g, imm);
@@ -374,6 +374,7 @@ void generate_function(const pta_program *program, const generate_module *module
             if (ir->insns[block->first + k].op != IR_PHI) g.forms[block->first + k] = value_form(&g, block->first + k);
     }
     phi_stmts(&g);
+    generate_marches(out);
     free(g.forms);
     free(g.call_of);
     free(g.kinds);
@@ -389,22 +390,29 @@ void generate_free(generated *out)
     vec_free(&out->accesses);
 }
 
-bool generate_takes_stack(const ir_func *ir)
+uint32_t generate_stack(const ir_func *ir)
 {
+    int64_t most = 0;
     for (ir_value v = 1; v < ir->insn_count; v++) {
         const ir_insn *insn = &ir->insns[v];
         int32_t offset;
         uint8_t base;
+        int64_t end = 0;
         if (insn->op == IR_ENTRY && insn->var >= IR_SLOT && insn->var - IR_SLOT < (int)ir->slot_count) {
             const ir_slot *slot = &ir->slots[insn->var - IR_SLOT];
-            if (!slot->base && slot->offset >= 8) return true;
+            if (!slot->base && slot->offset >= 8) end = slot->offset + slot->size;
+        } else if (insn->op == IR_ACCESS && !(insn->flags & IR_PROMOTED) && insn->a &&
+                   ir_frame_offset(ir, insn->a, &offset, &base) && !base) {
+            if (offset + insn->imm >= 8 || insn->b) end = offset + insn->imm + insn->width;
+        } else if ((insn->op == IR_LEA || insn->op == IR_COPY) && insn->var != IR_RSP && insn->var != IR_RBP &&
+                   ir_frame_offset(ir, v, &offset, &base) && !base && offset >= 8) {
+            end = offset;
+        } else {
+            continue;
         }
-        if (insn->op == IR_ACCESS && !(insn->flags & IR_PROMOTED) && insn->a &&
-            ir_frame_offset(ir, insn->a, &offset, &base) && !base && (offset + insn->imm >= 8 || insn->b))
-            return true;
-        if ((insn->op == IR_LEA || insn->op == IR_COPY) && insn->var != IR_RSP && insn->var != IR_RBP &&
-            ir_frame_offset(ir, v, &offset, &base) && !base && offset >= 8)
-            return true;
+        bool walks = end && (insn->op == IR_LEA || insn->op == IR_COPY || insn->b);
+        if (walks && end < GENERATE_STACK) end = GENERATE_STACK;
+        if (end > most) most = end;
     }
-    return false;
+    return most < 1 << 20 ? (uint32_t)most : 1 << 20;
 }

@@ -28,9 +28,13 @@ typedef struct {
 } generate_module;
 
 void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
+/* march.c: pointers that march through an array as indices of it. */
+void generate_marches(generated *out);
 void generate_free(generated *out);
 
-/* Whether a function reads arguments on the stack. */
-bool generate_takes_stack(const ir_func *ir);
+/* The bytes that a function may be passed on the stack, the return address included; 0: none. GENERATE_STACK where it walks
+ * through them. */
+enum { GENERATE_STACK = 8 + 8 * 64 };
+uint32_t generate_stack(const ir_func *ir);
 
 #endif

@@ -7,12 +7,12 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
 {
     const image_reloc *reloc = image_reloc_at(g->img, slot);
     if (!reloc || !reloc->slot) return PTA_NO_FUNC;
-    if (reloc->kind == IMAGE_REL_ADDR) {
+    uint32_t site = g->module->slots[reloc - g->img->relocs];
+    if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
         const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
         return f ? g->module->first_func + f->id : PTA_NO_FUNC;
     }
-    if (reloc->kind != IMAGE_REL_SYMBOL) return PTA_NO_FUNC;
-    uint32_t site = g->module->slots[reloc - g->img->relocs];
+    if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
     if (site == PTA_NO_SITE) return g->module->unknown;
     return g->program->sites.data[site].kind == PTA_FUNCTION ? g->program->sites.data[site].func : PTA_NO_FUNC;
 }
@@ -52,19 +52,28 @@ static bool tls_call(generator *g, const ir_insn *call, form *f)
     return true;
 }
 
-enum { STACK_ARGUMENTS = 8 + 8 * 64 }; /* return address and words that a callee may walk through */
+/* The bytes on the stack that a callee may access, return address included: what it accesses itself, and at least what the
+ * caller has copied there as a block, of which it may pass on the address. */
+static uint32_t passed_bytes(const generator *g, uint32_t callee, int64_t sp)
+{
+    uint32_t bytes = callee == PTA_NO_FUNC ? g->program->stack : g->program->funcs.data[callee].stack;
+    uint64_t block = g->block_at == sp ? g->block_size + 8 : 0;
+    if (bytes < GENERATE_STACK) bytes = GENERATE_STACK;
+    return block > bytes && block < 1 << 20 ? (uint32_t)block : bytes;
+}
 
 /* The stack pointer that a callee is entered with: the outgoing arguments, not the whole frame. */
-static pta_operand callee_stack(generator *g, form sp)
+static pta_operand callee_stack(generator *g, form sp, uint32_t callee)
 {
     bool fresh;
     if (sp.kind != FORM_FRAME || sp.value >= 8) return form_operand(g, form_add(sp, -8));
     int64_t at = sp.value - 8;
-    uint32_t var = form_known(g, FORM_STACK, at, &fresh);
+    uint32_t bytes = passed_bytes(g, callee, sp.value);
+    uint32_t var = form_known(g, FORM_STACK, at * (1 << 21) + bytes, &fresh);
     if (fresh) {
         form_emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
         vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->frame_site,
-                                            .start = (uint64_t)at, .base = at, .size = STACK_ARGUMENTS, .align = 8,
+                                            .start = (uint64_t)at, .base = at, .size = bytes, .align = 8,
                                             .name = "arguments"});
     }
     return (pta_operand){var, 0};
@@ -146,12 +155,15 @@ void generate_call(generator *g, ir_value v)
         form target = args[IR_CALL_TARGET] ? g->forms[args[IR_CALL_TARGET]] : (form){0};
         call.target = form_operand(g, target);
     }
-    bool takes_stack = call.func == PTA_NO_FUNC || g->program->funcs.data[call.func].takes_stack;
+    bool takes_stack = call.func == PTA_NO_FUNC || g->program->funcs.data[call.func].stack;
     for (unsigned i = 0; i < PTA_PARAMS; i++) {
         ir_value arg = args[arg_of[i]];
         form f = arg ? g->forms[arg] : (form){0};
         if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
-        call.args[i] = i == PTA_RSP && !tail ? callee_stack(g, f) : form_operand(g, f);
+        bool handed_on = i == PTA_RSP && tail && f.kind == FORM_FRAME && !f.value; /* the caller's arguments */
+        call.args[i] = handed_on               ? (pta_operand){PTA_RSP, 0}
+                       : i == PTA_RSP && !tail ? callee_stack(g, f, call.func)
+                                               : form_operand(g, f);
     }
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; call.func != PTA_NO_FUNC && i < PTA_SIZES; i++)
@@ -165,9 +177,9 @@ void generate_call(generator *g, ir_value v)
     }
     if (call.func != PTA_NO_FUNC && copies_block(g, call.func)) {
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
-        bool words = size && size / 8 <= BLOCK_WORDS;
-        if (words) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        if (words || (!size && copies_bytes(g, args))) call.func = g->module->copied;
+        if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);
+        if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
+        if (size || copies_bytes(g, args)) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;

@@ -1,6 +1,7 @@
 /* Accesses, loads and stores of a function as statements, block copies among them. */
 #include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
+#include "static/pointer/linear.h"
 
 typedef struct {
     pta_operand at;
@@ -12,8 +13,14 @@ enum { TERMS = 6 };
 static void add_term(place_term *terms, uint32_t *n, pta_operand at, int64_t delta, uint32_t stride)
 {
     if (at.var == PTA_NO_VAR) return;
-    at.delta += (int32_t)delta;
+    form_shift(&at, delta, &stride);
     terms[(*n)++] = (place_term){at, stride};
+}
+
+/* Hand-written code reaches its tables from the address of some label of it. */
+static bool is_beside_code(const generator *g, form f, int64_t imm)
+{
+    return f.kind == FORM_CONST && image_is_code(g->img, (uint64_t)f.value) && !image_is_code(g->img, (uint64_t)linear_sum(f.value, imm));
 }
 
 /* The places at form `f` plus `imm` plus an index. The index is relative to the object that the constant part names: in the
@@ -24,7 +31,7 @@ static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, in
         add_term(terms, n, form_direct(g, form_add(f, imm + index.shift)), 0, PTA_SAME);
         return;
     }
-    bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS;
+    bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS || is_beside_code(g, f, imm);
     pta_operand at = form_indexed(g, whole ? form_add(f, imm) : f, index.stride);
     add_term(terms, n, at, (whole ? 0 : imm) + index.shift, index.stride);
     if (index.shift) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);
@@ -38,7 +45,7 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
     ir_value a = access->a, b = access->b;
     form fa = a ? g->forms[a] : (form){0}, fb = b && access->scale == 1 ? g->forms[b] : (form){0};
     form_settle(g, a, b, &fa, &fb);
-    uint32_t repeat = access->flags & IR_REP ? access->width : PTA_SAME;
+    uint32_t repeat = access->flags & IR_REP ? access->width | PTA_BLOCK : PTA_SAME;
     if (fa.kind == FORM_TLS && b && g->forms[b].kind == FORM_TPOFF) {
         add_term(terms, &n, form_operand(g, form_add(fa, g->forms[b].value + access->imm + lane)), 0, repeat);
         return n;
@@ -141,6 +148,13 @@ static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
         form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest[i].at, .src = {var, 0}, .stride = PTA_ANY});
 }
 
+void generate_note_block(generator *g, form to, uint64_t size)
+{
+    if (to.kind != FORM_FRAME || !size) return;
+    g->block_at = to.value;
+    g->block_size = (int64_t)size;
+}
+
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size)
 {
@@ -148,7 +162,7 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
     uint64_t words = size / 8;
     bool each = size && words <= BLOCK_WORDS;
     for (uint32_t i = 0; i < (each ? words : 1); i++) {
-        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : 8;
+        uint32_t var = form_new_var(g), stride = each ? PTA_SAME : size ? 8 | PTA_BLOCK : 8;
         pta_operand source = {from.var, from.delta + 8 * (int32_t)i}, dest = {to.var, to.delta + 8 * (int32_t)i};
         form_emit(g, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = source, .stride = stride});
         form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = dest, .src = {var, 0}, .stride = stride});
@@ -160,6 +174,7 @@ static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
 {
     place_term source[TERMS], dest[TERMS];
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
+    if (to->a) generate_note_block(g, g->forms[to->a], form_number(g, to->c) * to->width);
     for (uint32_t s = 0; s < sources; s++)
         for (uint32_t d = 0; d < dests; d++)
             generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width);

@@ -30,7 +30,9 @@ uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context)
     uint64_t key = (uint64_t)site << 32 | context;
     uint32_t known = map_get(&p->object_map, key);
     if (known != MAP_NONE) return known;
-    uint32_t memory = s->memory == site ? MAP_NONE : graph_object_of(p, s->memory, context);
+    /* what each thread has of its own is told apart, what it holds is not: which thread runs code is not always known */
+    bool own = s->kind != PTA_TLS || !context;
+    uint32_t memory = s->memory == site && own ? MAP_NONE : graph_object_of(p, s->memory, own ? context : 0);
     uint32_t object = p->objects.len;
     *map_at(&p->object_map, key) = object;
     vec_push(&p->objects, (graph_object){.site = site, .context = context, .memory = memory == MAP_NONE ? object : memory,
@@ -78,16 +80,17 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
 {
     bool code = p->wild.data[key_object(key)] & SET_IS_CODE;
     if (label->stride == PTA_CODE) return code ? key : NO_KEY;
-    if (label->stride == PTA_LOOSE) return code ? key : set_is_loose(key) ? key_make(key_object(key), offset_anywhere()) : NO_KEY;
+    if (label->stride == PTA_LOOSE) return code ? key : key_object(key) > SET_EXTERNAL_OBJECT ? key_make(key_object(key), offset_anywhere()) : NO_KEY;
     if (is_lost(p, key, label)) return NO_KEY;
-    uint32_t object = key_object(key), stride = label->stride & ~(uint32_t)PTA_BACK;
+    uint32_t object = key_object(key), stride = label->stride & ~(uint32_t)PTA_FLAGS;
     const pta_shape *shape = p->shapes.data[object];
     offset_t place = offset_add(key_offset(key), label->delta, shape);
     if (label->stride >= PTA_ALIGN) {
         const pta_site *site = &p->program->sites.data[p->objects.data[object].site];
         place = offset_align(place, label->stride - PTA_ALIGN, site->align, shape);
     } else if (stride != PTA_SAME) {
-        place = offset_spread(place, stride, !(label->stride & PTA_BACK), shape);
+        bool up = !(label->stride & PTA_BACK);
+        place = label->stride & PTA_BLOCK ? offset_block(place, stride, up, shape) : offset_spread(place, stride, up, shape);
     }
     return place ? graph_normal(p, object, place) : NO_KEY;
 }
@@ -334,6 +337,13 @@ uint32_t graph_pointer_node(const pta *p, uint32_t use)
 {
     pta_operand pointer = pointer_of(p, graph_stmt(p, use));
     return pointer.var == PTA_NO_VAR ? NO_NODE : var_node(p, p->uses.data[use].instance, pointer.var);
+}
+
+bool graph_is_dormant(const pta *p, const call_in *call)
+{
+    if (!call->key) return false;
+    uint32_t component = graph_component(p, graph_pointer_node(p, call->use));
+    return set_covers(&p->nodes.data[component].set, call->key, graph_world(p));
 }
 
 void graph_add_use(pta *p, uint32_t use)

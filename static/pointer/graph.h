@@ -106,6 +106,10 @@ typedef struct {
 typedef struct context_rules context_rules;
 
 typedef struct {
+    uint32_t func, stmt;
+} stmt_place;
+
+typedef struct {
     uint32_t node, object;
 } lost_fact;
 
@@ -121,7 +125,7 @@ struct pta {
     map64 object_map;
     VEC(const pta_shape *) shapes; /* by object */
     VEC(uint8_t) wild;             /* by object: see set.h */
-    bool is_wild;                  /* some set is */
+    bool stale;                    /* a change was interrupted: the next one begins anew */
     uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
     map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
     VEC(const pta_shape *) heap_shapes;
@@ -137,6 +141,9 @@ struct pta {
     map64 context_map; /* by hash */
     const context_rules *rules;
     void *rules_state;
+    pta *plain;                   /* the same without contexts; or NULL: this is without, or nothing will be deleted */
+    VEC(stmt_place) pointer_calls; /* calls through pointers */
+    map64 wild_calls;             /* those through pointers that are wild without contexts: context_wild_key; 1: it is, 0: it was */
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -173,6 +180,8 @@ void graph_add_use(pta *p, uint32_t use);
 uint32_t graph_pointer_node(const pta *p, uint32_t use);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
+/* A call through a pointer that has become wild since: it is among those of program->wild_call. */
+bool graph_is_dormant(const pta *p, const call_in *call);
 /* One call edge; twice for twins. */
 void graph_call(pta *p, uint32_t use, uint32_t func, pta_key key);
 
@@ -183,7 +192,7 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, p->options.once};
 }
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)
@@ -214,13 +223,16 @@ int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
+/* SET_WILD stands no more for an object: what wild components have of it goes on its way. */
+void solve_wake_object(pta *p, uint32_t object);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 
 /* Takes a statement out of all instances, with everything that depended on it; what is still derivable comes back in the next
  * solve_run. */
 void delete_use(pta *p, uint32_t use);
-void delete_run(pta *p);
+/* False: that took longer than to begin anew would, and the analysis is of no use any more. */
+bool delete_run(pta *p);
 void delete_close(pta *p);
 
 /* --- scc.c ------------------------------------------------------------------------------------------------------------- */
@@ -249,6 +261,15 @@ unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
 uint32_t context_one_thread(const pta *p, uint32_t base);
 
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
+/* Whether a call is made through a pointer that is wild without contexts. Its callees, and those of program->wild_call, have one
+ * context, whatever the caller's is: next to nothing is known of their arguments, and if each origin that has a wild pointer
+ * called its own instances, each would have the whole program. It does not matter whether the pointer is wild with contexts:
+ * that may depend on what is called. */
+bool context_is_wild(const pta *p, uint32_t caller, uint32_t call);
+/* Notes which calls are wild in `plain`. */
+void context_note_wild(pta *p, const pta *plain);
+/* The uses of calls for which that is not what was noted. */
+void context_changed(const pta *p, const pta *plain, id_list *uses);
 uint32_t context_intern(pta *p, graph_context context);
 
 #endif

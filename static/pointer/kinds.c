@@ -2,8 +2,9 @@
  * possible makes every length that was once computed from two pointers a pointer into their object. What a function does with
  * a value tells mostly: what is dereferenced is a pointer, what is multiplied, scaled as an index or compared with a number is
  * a number; copies, phis and both sides of a comparison are of one kind; a pointer plus something is a pointer and the
- * something a number. Values are put into classes of one kind (union-find) and the rules for sums and differences are applied
- * until nothing changes. */
+ * something a number. Values are put into classes of one kind (union-find), then the rules for sums and differences are applied
+ * until nothing changes. A rule takes each kind of its operands for possible and only ever adds kinds: the result is the least
+ * fixed point, whatever the order of the statements, and evidence that disagrees makes what follows from it disagree. */
 #include "static/pointer/kinds.h"
 
 #include <stdlib.h>
@@ -13,8 +14,12 @@ typedef struct {
     const ir_func *ir;
     uint32_t *parent;
     uint8_t *kind; /* of a class */
-    bool *used;    /* by more than calls that find it in a register; phis of such leavings join what has nothing in common */
+    bool *used;    /* all of its bytes, by more than calls that find it in a register; phis of leavings join what has nothing
+                      in common */
     bool changed;
+    uint32_t *first, *next; /* the rules of a class: 3 * value + the number of its operand, + 1 */
+    uint32_t *queue, queued;
+    bool *waits;            /* the rule is in the queue */
 } inference;
 
 static uint32_t class_of(inference *n, uint32_t v)
@@ -24,13 +29,21 @@ static uint32_t class_of(inference *n, uint32_t v)
     return v;
 }
 
+static void wait_for(inference *n, ir_value rule)
+{
+    if (n->waits[rule]) return;
+    n->waits[rule] = true;
+    n->queue[n->queued++] = rule;
+}
+
 static void is(inference *n, ir_value v, value_kind kind)
 {
     if (!v) return;
     uint32_t c = class_of(n, v);
     if ((n->kind[c] & kind) == kind) return;
     n->kind[c] |= kind;
-    n->changed = true;
+    for (uint32_t at = n->first ? n->first[c] : 0; at; at = n->next[at - 1])
+        wait_for(n, (at - 1) / 3);
 }
 
 static void same(inference *n, ir_value a, ir_value b)
@@ -44,7 +57,6 @@ static void same(inference *n, ir_value a, ir_value b)
     }
     n->parent[y] = x;
     n->kind[x] |= n->kind[y];
-    n->changed = true;
 }
 
 static uint8_t kind_of(inference *n, ir_value v)
@@ -98,6 +110,15 @@ static void use(inference *n, ir_value v)
     n->used[v] = n->changed = true;
 }
 
+/* An operation on the low bytes does not use the rest: `setz %sil` keeps the upper part of a register that means nothing. */
+static void use_operands(inference *n, const ir_insn *insn)
+{
+    bool whole = insn->width >= 8 || insn->op == IR_ACCESS || insn->op == IR_LOAD || insn->op == IR_BRANCH || insn->op == IR_SWITCH;
+    if (whole || insn->op == IR_STORE || insn->op == IR_INSERT) use(n, insn->a);
+    if (whole) use(n, insn->b);
+    use(n, insn->c);
+}
+
 static void find_uses(inference *n)
 {
     const ir_func *ir = n->ir;
@@ -117,9 +138,7 @@ static void find_uses(inference *n)
                 for (uint32_t i = 0; i < insn->b; i++)
                     use(n, ir->args[insn->a + i]);
             } else {
-                use(n, insn->a);
-                use(n, insn->b);
-                use(n, insn->c);
+                use_operands(n, insn);
             }
         }
     }
@@ -151,7 +170,7 @@ static void look(inference *n, ir_value v)
             is(n, v, KIND_NUMBER);
         else if (is_address(n, insn->imm))
             break;
-        else if (insn->a && !insn->b)
+        else if (insn->a && (!insn->b || insn->scale > 1))
             join(n, v, insn->a);
         else if (!insn->a && insn->b && insn->scale > 1)
             is(n, v, KIND_NUMBER);
@@ -220,47 +239,81 @@ static void look(inference *n, ir_value v)
 static void balance(inference *n, ir_value sum, ir_value a, ir_value b)
 {
     uint8_t ka = kind_of(n, a), kb = kind_of(n, b), ks = sum ? kind_of(n, sum) : KIND_POINTER;
-    if (ka == KIND_POINTER) is(n, b, KIND_NUMBER);
-    if (kb == KIND_POINTER) is(n, a, KIND_NUMBER);
-    if (sum && (ka == KIND_POINTER || kb == KIND_POINTER)) is(n, sum, KIND_POINTER);
-    if (ka == KIND_NUMBER && kb == KIND_NUMBER && sum) is(n, sum, KIND_NUMBER);
-    if (ks & KIND_POINTER && ka == KIND_NUMBER) is(n, b, KIND_POINTER); /* also where the evidence disagrees */
-    if (ks & KIND_POINTER && kb == KIND_NUMBER) is(n, a, KIND_POINTER);
-    if (ks == KIND_NUMBER && ka == KIND_NUMBER) is(n, b, KIND_NUMBER);
-    if (ks == KIND_NUMBER && kb == KIND_NUMBER) is(n, a, KIND_NUMBER);
+    if (ka & KIND_POINTER) is(n, b, KIND_NUMBER);
+    if (kb & KIND_POINTER) is(n, a, KIND_NUMBER);
+    if (sum && (ka | kb) & KIND_POINTER) is(n, sum, KIND_POINTER);
+    if (ka & kb & KIND_NUMBER && sum) is(n, sum, KIND_NUMBER);
+    if (ks & KIND_POINTER && ka & KIND_NUMBER) is(n, b, KIND_POINTER);
+    if (ks & KIND_POINTER && kb & KIND_NUMBER) is(n, a, KIND_POINTER);
+    if (ks & ka & KIND_NUMBER) is(n, b, KIND_NUMBER);
+    if (ks & kb & KIND_NUMBER) is(n, a, KIND_NUMBER);
+}
+
+static void balance_difference(inference *n, ir_value v, ir_value a, ir_value b)
+{
+    uint8_t ka = kind_of(n, a), kb = kind_of(n, b), kd = kind_of(n, v);
+    if (kb & KIND_POINTER) {
+        is(n, a, KIND_POINTER);
+        is(n, v, KIND_NUMBER);
+    }
+    if (kb & KIND_NUMBER) {
+        is(n, v, ka);
+        is(n, a, kd);
+    }
+    if (ka & KIND_NUMBER) {
+        is(n, b, KIND_NUMBER);
+        is(n, v, KIND_NUMBER);
+    }
+    if (kd & KIND_POINTER) is(n, b, KIND_NUMBER);
+}
+
+/* Whether a value is a sum or difference of two that are not known. */
+static bool has_rule(const inference *n, ir_value v)
+{
+    const ir_insn *insn = &n->ir->insns[v];
+    if ((insn->op != IR_ACCESS && insn->op != IR_LEA && insn->op != IR_SUB) || !insn->a || !insn->b) return false;
+    if (insn->op == IR_ACCESS) return insn->scale == 1 && !(insn->flags & IR_WIDE) && !is_address(n, insn->imm);
+    if (insn->width != 8 || is_constant(n, insn->a) || is_constant(n, insn->b)) return false;
+    return insn->op == IR_SUB || (insn->scale == 1 && !is_address(n, insn->imm));
 }
 
 static void apply(inference *n, ir_value v)
 {
     const ir_insn *insn = &n->ir->insns[v];
-    if (insn->op == IR_LEA && is_address(n, insn->imm)) return;
-    if (insn->op == IR_LEA && insn->width == 8 && insn->a && insn->b) {
-        if (insn->scale == 1 && !is_constant(n, insn->a) && !is_constant(n, insn->b))
-            balance(n, v, insn->a, insn->b);
-        else if (insn->scale > 1)
-            same(n, v, insn->a);
-    } else if (insn->op == IR_SUB && insn->width == 8 && insn->b && !is_constant(n, insn->a) && !is_constant(n, insn->b)) {
-        uint8_t ka = kind_of(n, insn->a), kb = kind_of(n, insn->b), kd = kind_of(n, v);
-        if (kb == KIND_POINTER) {
-            is(n, insn->a, KIND_POINTER);
-            is(n, v, KIND_NUMBER);
-        } else if (kb == KIND_NUMBER) {
-            if (ka == KIND_POINTER || ka == KIND_NUMBER) is(n, v, ka);
-            if (kd == KIND_NUMBER) is(n, insn->a, KIND_NUMBER);
-            if (kd & KIND_POINTER) is(n, insn->a, KIND_POINTER);
-        }
-        if (ka == KIND_NUMBER) {
-            is(n, insn->b, KIND_NUMBER);
-            is(n, v, KIND_NUMBER);
-        }
-        if (kd == KIND_POINTER) is(n, insn->b, KIND_NUMBER);
-    } else if (insn->op == IR_ACCESS && insn->a && insn->b && insn->scale == 1 && !(insn->flags & IR_WIDE) &&
-               !is_address(n, insn->imm)) {
-        balance(n, 0, insn->a, insn->b);
-    }
+    if (insn->op == IR_SUB)
+        balance_difference(n, v, insn->a, insn->b);
+    else
+        balance(n, insn->op == IR_LEA ? v : 0, insn->a, insn->b);
 }
 
-enum { ROUNDS = 12 };
+/* Each class gets a kind at most twice, and each rule waits for three classes: the work is linear. */
+static void solve(inference *n)
+{
+    uint32_t count = n->ir->insn_count;
+    n->first = base_alloc_zero(count, sizeof *n->first);
+    n->next = base_alloc_zero((size_t)count * 3, sizeof *n->next);
+    n->queue = base_alloc((size_t)count * sizeof *n->queue);
+    n->waits = base_alloc_zero(count, sizeof *n->waits);
+    for (ir_value v = 1; v < count; v++) {
+        if (!has_rule(n, v)) continue;
+        ir_value operands[] = {v, n->ir->insns[v].a, n->ir->insns[v].b};
+        for (uint32_t i = 0; i < 3; i++) {
+            uint32_t c = class_of(n, operands[i]);
+            n->next[3 * v + i] = n->first[c];
+            n->first[c] = 3 * v + i + 1;
+        }
+        wait_for(n, v);
+    }
+    while (n->queued) {
+        ir_value v = n->queue[--n->queued];
+        n->waits[v] = false;
+        apply(n, v);
+    }
+    free(n->first);
+    free(n->next);
+    free(n->queue);
+    free(n->waits);
+}
 
 uint8_t *kinds_infer(const image *img, const ir_func *ir)
 {
@@ -273,12 +326,7 @@ uint8_t *kinds_infer(const image *img, const ir_func *ir)
     find_uses(&n);
     for (ir_value v = 1; v < ir->insn_count; v++)
         look(&n, v);
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        n.changed = false;
-        for (ir_value v = 1; v < ir->insn_count; v++)
-            apply(&n, v);
-        if (!n.changed) break;
-    }
+    solve(&n);
     uint8_t *kinds = base_alloc_zero(ir->insn_count, 1);
     for (ir_value v = 1; v < ir->insn_count; v++)
         kinds[v] = n.kind[class_of(&n, v)];

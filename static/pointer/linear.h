@@ -9,6 +9,12 @@ static inline uint64_t linear_magnitude(int64_t v)
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
+/* As the processor adds. */
+static inline int64_t linear_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* v * scale is `*constant`, which is below 2^30, plus multiples of the result, which is below 2^19, whenever v has not wrapped;
  * 0: it is the constant.
  * `*back`: it may go down from there by the way it is computed (a difference, a loop that counts up to zero). */

@@ -3,6 +3,7 @@
  * The text is translated while it is read: an expression becomes the statements that compute it and an operand that
  * names the value. Variables stand for sets, so the order of statements means nothing, and `n = *n` is all that can be
  * reached. */
+#include "static/pointer/generate.h"
 #include "static/pointer/program.h"
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
@@ -222,7 +223,7 @@ static value argument(reader *r, uint32_t want)
 {
     uint32_t n = take_number(r, MAX_ARGUMENT);
     if (n < STACK_ARGUMENTS) return (value){{PTA_RDI + n, 0}, PTA_SAME};
-    if (!r->failed) r->program->funcs.data[r->func].takes_stack = true;
+    if (!r->failed) r->program->funcs.data[r->func].stack = GENERATE_STACK;
     return load(r, (value){{PTA_RSP, 8 + 8 * (int32_t)(n - STACK_ARGUMENTS)}, PTA_SAME}, var_for(r, want));
 }
 
@@ -322,7 +323,7 @@ static bool take_rest(reader *r, pta_operand *stack)
     if (!digits || strncmp(r->at + digits, "...", 3)) return false;
     uint32_t n = take_number(r, MAX_ARGUMENT);
     if (n < STACK_ARGUMENTS) return fail(r, "this argument is not on the stack"), true;
-    if (!r->failed) r->program->funcs.data[r->func].takes_stack = true;
+    if (!r->failed) r->program->funcs.data[r->func].stack = GENERATE_STACK;
     r->at += 3;
     *stack = (pta_operand){PTA_RSP, 8 * (int32_t)(n - STACK_ARGUMENTS)};
     return true;

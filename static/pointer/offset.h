@@ -240,6 +240,14 @@ static inline offset_t offset_spread(offset_t place, uint64_t stride, bool up, c
     return offset_class(offset_gcd(offset_step(place), offset_fit(stride)), offset_at(place), level);
 }
 
+/* The same for a block, which is not bound by windows. */
+static inline offset_t offset_block(offset_t place, uint64_t stride, bool up, const pta_shape *shape)
+{
+    offset_t spread = offset_spread(place, stride, up, shape);
+    if (!spread || !offset_has_windows(shape) || !offset_step(spread)) return spread;
+    return offset_class(offset_stride(spread), offset_residue(spread), 0);
+}
+
 /* Rounded down to a multiple of n, in an object whose first byte is at a multiple of `align`. */
 static inline offset_t offset_align(offset_t place, uint32_t n, uint32_t align, const pta_shape *shape)
 {

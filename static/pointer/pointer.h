@@ -2,6 +2,8 @@
  *
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
+ *   march.c      pointers that march through an array, as indices
+ *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
  *   linear.c     strides of indices
@@ -37,6 +39,7 @@ enum { PTA_EXACT = 6 }; /* exact offsets that one variable keeps of one object *
  * entered with, PTA_RET and PTA_RET2 what it returns. */
 
 typedef struct pta_program pta_program;
+typedef struct pta_wishes pta_wishes;
 
 enum { PTA_RDI, PTA_RSI, PTA_RDX, PTA_RCX, PTA_R8, PTA_R9, PTA_RSP, PTA_RAX, PTA_R10, PTA_PARAMS,
        PTA_RET = PTA_PARAMS, PTA_RET2, PTA_FIRST_LOCAL };
@@ -58,7 +61,9 @@ typedef enum {
 enum { /* values of pta_stmt.stride */
     PTA_SAME = 0, /* exactly delta */
     PTA_ANY = 1,  /* any number of bytes away; n > 1: delta and a multiple of n bytes away */
+    PTA_BLOCK = 1 << 28, /* or-ed to it: a block, which does not end with the array or struct that it begins in */
     PTA_BACK = 1 << 29,  /* or-ed to it: also towards lower addresses, from behind the end of an object */
+    PTA_FLAGS = PTA_BLOCK | PTA_BACK,
     PTA_ALIGN = 1 << 30, /* + n: rounded down to a multiple of n, a power of two up to 16 */
 };
 #define PTA_CODE 0xfffffffeu  /* only pointers to functions */
@@ -147,10 +152,11 @@ typedef struct {
     pta_access *accesses;
     uint32_t access_count;
     uint16_t needs;   /* bits: parameters that matter */
-    bool takes_stack; /* reads arguments on the stack */
+    uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
     bool loader;      /* does what the loader does: it writes constants */
+    bool modelled;    /* a model took the place of its code */
 } pta_func;
 
 struct pta_program {
@@ -169,13 +175,27 @@ struct pta_program {
     uint32_t unknown;      /* the function that stands for every unknown one */
     uint32_t outside;      /* the function that stands for what code outside does on its own; its variable PTA_RET is what it
                               knows */
+    uint32_t stack;        /* the most bytes that any function is passed on the stack */
     arena memory;
+    const pta_wishes *wishes;  /* or NULL; only while it is opened */
     uint64_t unknown_calls;    /* calls of functions that are neither here nor in the table */
     uint64_t unknown_accesses; /* accesses whose address is no expression (IR_WIDE) */
 };
 
 /* Builds the statements of all modules; they must outlive the program. Modules see each other's exported symbols. */
 pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs);
+
+/* What somebody wants of a program beyond its accesses. */
+struct pta_wishes {
+    /* Bits: the parameters of a function whose values will be asked for at its calls; without this, what no access needs is
+     * not computed. May be NULL. */
+    uint16_t (*asks)(const void *with, const char *name);
+    /* The model (the language of program.h) that takes the place of a function, whether a module defines it or not; NULL:
+     * none. A text that is wrong is as if there were none. May be NULL. */
+    const char *(*model)(const void *with, const char *name);
+    const void *with;
+};
+pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes);
 void pta_program_close(pta_program *program);
 
 /* Every access of function `func` that is not to a promoted slot; owned by the program. */
@@ -208,7 +228,8 @@ typedef struct {
     bool insert;       /* else delete; a deleted statement may come back as it was */
 } pta_edit;
 
-/* Applies the edits as one change; the result is that of pta_open on the edited program. */
+/* Applies the edits as one change; the result is that of pta_open on the edited program. On failure (stop) the statements are as
+ * they were, and the analysis is good for nothing but another change, even one of no edits, or pta_close. */
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);
 
 typedef struct {
@@ -256,11 +277,24 @@ typedef struct {
 /* The call graph; free() the result. */
 uint32_t pta_call_graph(const pta *p, pta_call_edge **edges);
 
+/* The part of a context that its rules give: with origins, which one; with none 0. Small numbers. */
+uint32_t pta_context_base(const pta *p, uint32_t context);
+
+/* Visits each word of memory that may hold pointers, and what it may hold. The word is a place in the site that holds the
+ * memory (pta_site.memory). */
+typedef void pta_visit_word(void *with, const pta_place *word, const pta_places *holds);
+void pta_each_word(const pta *p, pta_visit_word *visit, void *with);
+
 /* A hash of the whole relation that does not depend on any internal number. */
 uint64_t pta_relation_hash(const pta *p);
 
 /* The call that allocated a PTA_HEAP object, the innermost one in analysed code. False: none is known. */
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr);
+/* The same for level 0; then outwards through allocator wrappers. False: no further call tells objects apart. */
+bool pta_heap_outer_call(const pta *p, const pta_place *place, uint32_t level, uint32_t *module, uint64_t *addr);
+enum { PTA_HEAP_CALLS = 3 };
+/* All calls that led to it, outermost first; their number. */
+uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS]);
 
 /* `&table[*].next`, `malloc@conn_new:612`; always NUL-terminated. */
 void pta_describe(const pta *p, const pta_place *place, char *to, size_t size);

@@ -43,7 +43,7 @@ static uint64_t name_hash(const char *name)
     return h ^ h >> 32;
 }
 
-static name_entry *name_find(name_map *map, const char *name)
+static name_entry *name_find(const name_map *map, const char *name)
 {
     if (!map->capacity) return NULL;
     for (uint64_t at = name_hash(name) & (map->capacity - 1); map->entries[at].name; at = (at + 1) & (map->capacity - 1))
@@ -154,7 +154,9 @@ uint32_t program_import(pta_program *program, const char *name)
     name_entry *known = name_find(&program->maps->names, name);
     if (known) return known->func;
     const char *copy = arena_string(&program->memory, name, strlen(name));
-    const char *text = model_find(name);
+    const pta_wishes *wishes = program->wishes;
+    const char *wished = wishes && wishes->model ? wishes->model(wishes->with, name) : NULL;
+    const char *text = wished ? wished : model_find(name);
     uint32_t func = PTA_NO_FUNC;
     race_error error;
     if (text) {
@@ -211,7 +213,9 @@ static void add_module(pta_program *program, uint32_t m)
     for (uint32_t f = 0; f < module->func_count; f++) {
         add_function_site(program, map->first_func + f);
         if (module->funcs[f]->ir)
-            program->funcs.data[map->first_func + f].takes_stack = generate_takes_stack(module->funcs[f]->ir);
+            program->funcs.data[map->first_func + f].stack = generate_stack(module->funcs[f]->ir);
+        if (program->funcs.data[map->first_func + f].stack > program->stack)
+            program->stack = program->funcs.data[map->first_func + f].stack;
     }
     uint32_t count;
     uint64_t *addresses = referenced(module, &count);
@@ -245,6 +249,18 @@ static uint32_t name_site(pta_program *program, const char *name)
     return name_find(&program->maps->names, name)->site;
 }
 
+/* The site of another module that takes the place of one that this module defines itself, as the loader sees to it: the first
+ * definition is everybody's. PTA_NO_SITE: its own is meant. */
+static uint32_t interposed(const pta_program *program, uint32_t m, const char *name)
+{
+    const name_entry *entry = program->modules[m]->img->kind == IMAGE_SHARED ? name_find(&program->maps->names, name) : NULL;
+    if (!entry || entry->site == PTA_NO_SITE) return PTA_NO_SITE;
+    const pta_site *site = &program->sites.data[entry->site];
+    bool other = (site->kind == PTA_STATIC || site->kind == PTA_FUNCTION) && site->module != m &&
+                 (site->kind == PTA_STATIC || program->funcs.data[site->func].lift);
+    return other ? entry->site : PTA_NO_SITE;
+}
+
 static void resolve_imports(pta_program *program, uint32_t m)
 {
     const image *img = program->modules[m]->img;
@@ -253,12 +269,16 @@ static void resolve_imports(pta_program *program, uint32_t m)
     map->plts = base_alloc((size_t)img->plt_count * sizeof *map->plts);
     for (uint32_t i = 0; i < img->reloc_count; i++) {
         const image_reloc *reloc = &img->relocs[i];
-        bool named = reloc->kind == IMAGE_REL_SYMBOL && reloc->name && *reloc->name;
-        map->slots[i] = named ? name_site(program, reloc->name) : PTA_NO_SITE;
+        bool named = reloc->name && *reloc->name;
+        map->slots[i] = named && reloc->kind == IMAGE_REL_SYMBOL ? name_site(program, reloc->name)
+                        : named && reloc->kind == IMAGE_REL_ADDR ? interposed(program, m, reloc->name)
+                                                                 : PTA_NO_SITE;
     }
     for (uint32_t i = 0; i < img->plt_count; i++) {
         const image_plt *plt = &img->plts[i];
         uint32_t func = plt->target && *plt->name ? program_func_at(program, m, plt->target) : PTA_NO_FUNC;
+        uint32_t site = func != PTA_NO_FUNC ? interposed(program, m, plt->name) : PTA_NO_SITE;
+        if (site != PTA_NO_SITE && program->sites.data[site].kind == PTA_FUNCTION) func = program->sites.data[site].func;
         map->plts[i] = func == PTA_NO_FUNC && plt->name && *plt->name ? program_import(program, plt->name) : func;
     }
 }
@@ -364,17 +384,47 @@ static void add_wilderness(pta_program *program)
     program->calls.data[program->calls.len - 1].ret2 = PTA_RET2;
 }
 
+/* The object of another module that the loader copies from; NULL: nobody knows it. */
+static const address_home *copied_object(const pta_program *program, uint32_t m, const char *name)
+{
+    for (uint32_t k = 0; name && k < program->module_count; k++) {
+        const image *img = program->modules[k]->img;
+        for (uint32_t i = 0; k != m && i < img->symbol_count; i++) {
+            const image_symbol *symbol = &img->symbols[i];
+            if (symbol->exported && symbol->type == IMAGE_SYM_OBJECT && !strcmp(symbol->name, name))
+                return address_find(&program->maps->modules[k].statics, (int64_t)symbol->addr);
+        }
+    }
+    return NULL;
+}
+
+/* A variable of a library that the program has a copy of. */
+static void add_copy(pta_program *program, uint32_t func, const address_home *to, const address_home *from)
+{
+    enum { WORDS = 64 };
+    int64_t words = (to->end - to->start) / 8;
+    for (int64_t i = 0; i < (words <= WORDS ? words : 1); i++) {
+        uint32_t stride = words <= WORDS ? PTA_SAME : 8 | PTA_BLOCK;
+        uint32_t source = address_var(program, func, from->site, (int32_t)(8 * i), PTA_SAME);
+        uint32_t dest = address_var(program, func, to->site, (int32_t)(8 * i), PTA_SAME), var = program_new_var(program, func);
+        program_add_stmt(program, func, (pta_stmt){.kind = PTA_LOAD, .dst = {var, 0}, .src = {source, 0}, .stride = stride});
+        program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {dest, 0}, .src = {var, 0}, .stride = stride});
+    }
+}
+
 static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
 {
     module_map *map = &program->maps->modules[m];
     address_place places[2];
     const address_home *home = address_find(&map->statics, (int64_t)reloc->addr);
     if (!home) return;
+    const address_home *original = reloc->kind == IMAGE_REL_COPY ? copied_object(program, m, reloc->name) : NULL;
+    if (original) return add_copy(program, func, home, original);
     uint32_t at = address_var(program, func, home->site, (int32_t)((int64_t)reloc->addr - home->start), PTA_SAME);
     uint32_t value = PTA_NO_VAR;
     if (reloc->kind == IMAGE_REL_COPY || reloc->kind == IMAGE_REL_IFUNC) {
         value = external_var(program, func);
-    } else if (reloc->kind == IMAGE_REL_SYMBOL) {
+    } else if (reloc->kind == IMAGE_REL_SYMBOL || map->slots[reloc - program->modules[m]->img->relocs] != PTA_NO_SITE) {
         uint32_t site = map->slots[reloc - program->modules[m]->img->relocs];
         value = site == PTA_NO_SITE ? external_var(program, func)
                                     : address_var(program, func, site, (int32_t)reloc->addend, PTA_SAME);
@@ -442,72 +492,35 @@ static void add_start(pta_program *program, uint32_t data)
     program->funcs.data[start].root = true;
 }
 
-/* --- allocator wrappers --------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-enum { WRAPPER_STATEMENTS = 120 };
-
-/* A function that returns what an allocator or another wrapper has just given it. */
-static bool is_wrapper(const pta_program *program, const pta_func *f, const uint8_t *allocates)
+/* A function of a module that a model was wished for does what the model says, and nothing else. */
+static void replace_bodies(pta_program *program)
 {
-    if (f->stmts.len > WRAPPER_STATEMENTS) return false;
-    uint8_t *returned = base_alloc_zero(f->var_count, 1);
-    returned[PTA_RET] = 1;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = 0; i < f->stmts.len; i++) {
-            const pta_stmt *stmt = &f->stmts.data[i];
-            if (stmt->kind != PTA_COPY || !returned[stmt->dst.var] || returned[stmt->src.var]) continue;
-            returned[stmt->src.var] = 1;
-            changed = true;
-        }
+    const pta_wishes *wishes = program->wishes;
+    uint32_t count = program->funcs.len;
+    for (uint32_t f = 0; wishes && wishes->model && f < count; f++) {
+        pta_func *func = &program->funcs.data[f];
+        const char *text = func->lift ? wishes->model(wishes->with, func->name) : NULL;
+        race_error error;
+        if (!text) continue;
+        vec_free(&func->stmts);
+        func->access_count = 0;
+        func->var_count = PTA_FIRST_LOCAL;
+        func->clone = func->modelled = true;
+        model_fill(program, f, text, &error);
     }
-    bool found = false, kept = false; /* what is stored somewhere is more than handed on, but for links of the object to itself */
-    for (uint32_t i = 0; i < f->stmts.len && !kept; i++) {
-        const pta_stmt *stmt = &f->stmts.data[i];
-        kept = stmt->kind == PTA_STORE && returned[stmt->src.var] && !returned[stmt->dst.var];
-    }
-    for (uint32_t i = 0; i < f->stmts.len && !found && !kept; i++) {
-        if (f->stmts.data[i].kind != PTA_CALL) continue;
-        const pta_call *call = &program->calls.data[f->stmts.data[i].ref];
-        found = call->func != PTA_NO_FUNC && allocates[call->func] && call->ret != PTA_NO_VAR && returned[call->ret];
-    }
-    free(returned);
-    return found;
-}
-
-static bool model_allocates(const pta_program *program, const pta_func *f)
-{
-    for (uint32_t i = 0; i < f->stmts.len; i++) {
-        const pta_stmt *stmt = &f->stmts.data[i];
-        if (stmt->kind == PTA_ADDR && program->sites.data[stmt->ref].kind == PTA_HEAP) return true;
-    }
-    return false;
-}
-
-enum { WRAPPER_ROUNDS = 3 }; /* wrappers of wrappers */
-
-static void find_wrappers(pta_program *program)
-{
-    uint8_t *allocates = base_alloc_zero(program->funcs.len, 1);
-    for (uint32_t f = 0; f < program->funcs.len; f++)
-        allocates[f] = !program->funcs.data[f].lift && program->funcs.data[f].clone &&
-                       model_allocates(program, &program->funcs.data[f]);
-    for (unsigned round = 0; round < WRAPPER_ROUNDS; round++) {
-        VEC(uint32_t) found = {0};
-        for (uint32_t f = 0; f < program->funcs.len; f++)
-            if (program->funcs.data[f].lift && !allocates[f] && !program->funcs.data[f].root &&
-                is_wrapper(program, &program->funcs.data[f], allocates))
-                vec_push(&found, f);
-        for (uint32_t i = 0; i < found.len; i++)
-            allocates[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
-        vec_free(&found);
-    }
-    free(allocates);
 }
 
 pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
 {
+    return pta_program_open_for(modules, count, jobs, NULL);
+}
+
+pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes)
+{
     pta_program *program = base_alloc_zero(1, sizeof *program);
+    program->wishes = wishes;
     program->maps = base_alloc_zero(1, sizeof *program->maps);
     program->modules = base_alloc((size_t)count * sizeof *modules);
     memcpy(program->modules, modules, (size_t)count * sizeof *modules);
@@ -533,11 +546,13 @@ pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
         resolve_imports(program, m);
     for (uint32_t m = 0; m < count; m++)
         generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
+    replace_bodies(program);
     add_outside(program);
     add_start(program, add_data(program));
     add_wilderness(program);
-    find_wrappers(program);
+    program_find_wrappers(program);
     program_prune(program);
+    program->wishes = NULL;
     return program;
 }
 

@@ -1,6 +1,7 @@
 /* Drops what no access, store or call can ever need. Registers that are no argument still hold something at every call, and
  * without this the leavings of all functions would flow through all functions. A parameter is needed when an access depends on
- * it, or an argument of a call whose callee needs it; calls through pointers need all of theirs. */
+ * it, or an argument of a call whose callee needs it; calls through pointers need all of theirs. So do the parameters that
+ * somebody wishes to ask about. */
 #include <stdlib.h>
 
 #include "static/pointer/program.h"
@@ -56,6 +57,10 @@ static void seed(pruner *n)
     pta_program *program = n->program;
     for (uint32_t f = 0; f < program->funcs.len; f++) {
         const pta_func *func = &program->funcs.data[f];
+        const pta_wishes *wishes = program->wishes;
+        uint16_t asked = wishes && wishes->asks ? wishes->asks(wishes->with, func->name) : 0;
+        for (unsigned a = 0; a < PTA_PARAMS; a++)
+            if (asked >> a & 1) need(n, f, a);
         for (uint32_t i = 0; i < func->access_count; i++)
             need(n, f, func->accesses[i].base.var);
         for (uint32_t i = 0; i < func->stmts.len; i++) {

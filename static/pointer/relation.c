@@ -30,6 +30,7 @@ uint64_t pta_relation_hash(const pta *p)
         uint64_t place = mix(contexts[instance->context], instance->func);
         sum += mix(place, 0xca11);
         for (uint32_t c = 0; c < instance->callers.len; c++) {
+            if (graph_is_dormant(p, &instance->callers.data[c])) continue;
             uint32_t use = instance->callers.data[c].use;
             const graph_instance *caller = &p->instances.data[p->uses.data[use].instance];
             sum += mix(mix(mix(place, caller->func), contexts[caller->context]), p->uses.data[use].stmt);

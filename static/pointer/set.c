@@ -37,16 +37,31 @@ static offset_t class_in(const pta_set *set, uint32_t object)
     return at < set->len && key_object(set->keys[at]) == object ? key_offset(set->keys[at]) : 0;
 }
 
-bool set_covers(const pta_set *set, pta_key key, set_world world)
+static bool wild_covers(const pta_set *set, pta_key key, set_world world)
 {
-    if (set_is_wild(set) && world.wild[key_object(key)] & SET_IN_WILD) return true;
+    return set_is_wild(set) && world.wild[key_object(key)] & SET_IN_WILD;
+}
+
+static bool class_covers(const pta_set *set, pta_key key, set_world world)
+{
     offset_t class = class_in(set, key_object(key));
     return class && key_offset(key) != class && offset_covers(class, key_offset(key), world.shapes[key_object(key)]);
 }
 
+bool set_covers(const pta_set *set, pta_key key, set_world world)
+{
+    return wild_covers(set, key, world) || class_covers(set, key, world);
+}
+
+/* A key that is not there would not change anything. */
+static bool is_idle(const pta_set *set, pta_key key, set_world world)
+{
+    return (world.drops && wild_covers(set, key, world)) || class_covers(set, key, world);
+}
+
 bool set_knows(const pta_set *set, pta_key key, set_world world)
 {
-    return set_find(set, key) != UINT32_MAX || set_covers(set, key, world);
+    return set_find(set, key) != UINT32_MAX || is_idle(set, key, world);
 }
 
 void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, set_world world, key_list *out)
@@ -61,7 +76,7 @@ void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, set_wo
         }
         at = lower_bound(set->keys, at, high < set->len ? high : set->len, keys[i]);
         if (at < set->len && set->keys[at] == keys[i]) continue;
-        if (!set_covers(set, keys[i], world)) vec_push(out, keys[i]);
+        if (!is_idle(set, keys[i], world)) vec_push(out, keys[i]);
     }
 }
 
@@ -212,7 +227,7 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        if (set_is_wild(set) && world.wild[object] & SET_IN_WILD) {
+        if (world.drops && wild_covers(set, keys[i], world)) {
             i = end;
             continue;
         }
@@ -241,6 +256,10 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
         }
     }
     set->len += fresh;
+    uint32_t kept = first;
+    for (uint32_t i = first; i < added->len; i++)
+        if (!wild_covers(set, added->data[i], world)) added->data[kept++] = added->data[i];
+    added->len = kept;
 }
 
 void set_normal(const pta_set *set, set_world world, key_list *out)

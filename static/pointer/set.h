@@ -7,9 +7,9 @@
 #include "static/pointer/offset.h"
 
 /* A pointer that may point anywhere into very many objects is wild: it gets the key SET_WILD, which stands for all places of all
- * objects that some wild pointer may point into. These objects are the same for all of them, so that sets stay small where
- * the analysis knows next to nothing. */
-enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 128 /* more objects than this, as a rule */ };
+ * objects that some wild pointer may point into, at whatever place. These objects are the same for all of them, so that sets
+ * stay small where the analysis knows next to nothing. */
+enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 64 /* more objects than this, as a rule */ };
 
 typedef struct {
     pta_key *keys;
@@ -25,9 +25,10 @@ typedef struct { /* what sets have to know of objects, by their numbers */
     const pta_shape *const *shapes;
     const uint8_t *wild; /* SET_IN_WILD, SET_IS_CODE */
     uint32_t wild_at;    /* a set with more loose classes is wild */
+    bool drops;          /* what SET_WILD covers is not kept, since nothing will be deleted */
 } set_world;
 
-enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2 };
+enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4 /* delete.c */ };
 
 static inline pta_key set_wild_key(void)
 {
@@ -59,9 +60,9 @@ bool set_knows(const pta_set *set, pta_key key, set_world world);
 void set_missing(const pta_set *set, const pta_key *keys, uint32_t count, set_world world, key_list *out);
 /* Index of the first key of an object, or where it would be. */
 uint32_t set_group(const pta_set *set, uint32_t object);
-/* Adds keys (sorted, may repeat), closed as pointer.h says. What was really added is appended to `added`, sorted. Keys that a
- * class of their object covers stay for the sake of what was derived from them, but lie dormant: they are sent nowhere any
- * more. */
+/* Adds keys (sorted, may repeat), closed as pointer.h says. What was really added and does not lie dormant is appended to
+ * `added`, sorted. Keys that a class of their object covers stay for the sake of what was derived from them, those that SET_WILD
+ * covers for the sake of the wilderness, but they lie dormant: they are sent nowhere any more. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added);
 /* Forgets what SET_WILD covers; only for sets that nothing will be deleted from. */
 void set_drop_covered(pta_set *set, set_world world);

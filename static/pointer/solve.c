@@ -98,10 +98,24 @@ static void send_news(const pta *p, solve_lane *lane, uint32_t component)
     } while (member != component);
 }
 
+/* A component gets the keys in lane->scratch. */
+static void add_keys(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
+{
+    graph_node *c = &p->nodes.data[component];
+    uint32_t count = lane->scratch.len;
+    keys_sort(lane->scratch.data, &count);
+    vec_clear(&lane->added);
+    set_add(&c->set, lane->scratch.data, count, rank, graph_world(p), &lane->added);
+    if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
+    for (uint32_t i = 0; i < lane->added.len; i++) {
+        vec_push(&c->delta, lane->added.data[i]);
+        if (c->used) vec_push(&c->fresh, lane->added.data[i]);
+    }
+}
+
 /* A receiver adds what it did not know. */
 static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
 {
-    graph_node *c = &p->nodes.data[component];
     vec_clear(&lane->scratch);
     for (int t = 0; t < p->lane_count; t++) {
         key_list *inbox = &p->lanes[t].inbox[component];
@@ -113,15 +127,39 @@ static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
         else
             vec_clear(inbox);
     }
-    uint32_t count = lane->scratch.len;
-    keys_sort(lane->scratch.data, &count);
-    vec_clear(&lane->added);
-    set_add(&c->set, lane->scratch.data, count, rank, graph_world(p), &lane->added);
-    if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
-    for (uint32_t i = 0; i < lane->added.len; i++) {
-        vec_push(&c->delta, lane->added.data[i]);
-        if (c->used) vec_push(&c->fresh, lane->added.data[i]);
+    add_keys(p, lane, component, rank);
+}
+
+/* What components have that are wild becomes known to all wild pointers at once, before it goes any further: SET_WILD then
+ * stands for it. */
+static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
+{
+    solve_lane *lane = &p->lanes[0];
+    uint32_t wilderness = graph_component(p, p->wilderness);
+    uint32_t loose = graph_label_of(p, 0, PTA_LOOSE);
+    vec_clear(&lane->scratch);
+    for (uint32_t i = 0; i < count; i++) {
+        const graph_node *c = &p->nodes.data[components[i]];
+        if (components[i] == wilderness)
+            for (uint32_t k = 0; k < c->delta.len; k++)
+                p->wild.data[key_object(c->delta.data[k])] |= SET_IN_WILD;
+        if (!set_is_wild(&c->set) || c->set.tame || c->word) continue;
+        bool first = !c->tells;
+        if (first) graph_make_wild(p, components[i]);
+        c = &p->nodes.data[components[i]];
+        const pta_key *keys = first ? c->set.keys : c->delta.data;
+        for (uint32_t k = 0, n = first ? c->set.len : c->delta.len; k < n; k++) {
+            pta_key key = graph_transfer(p, keys[k], &p->labels.data[loose]);
+            if (!key || p->wild.data[key_object(key)] & SET_IN_WILD) continue;
+            p->wild.data[key_object(key)] |= SET_IN_WILD;
+            vec_push(&lane->scratch, key);
+        }
     }
+    if (!lane->scratch.len) return;
+    graph_next_step(p); /* younger than what was told */
+    add_keys(p, lane, wilderness, p->now);
+    graph_mark_dirty(p, wilderness);
+    graph_mark_woken(p, wilderness);
 }
 
 enum { PARALLEL = 64 }; /* components in one step that are worth a second thread */
@@ -142,16 +180,10 @@ static void finish_step(pta *p)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
     for (uint32_t i = 0; i < all.len; i++)
         receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
-    uint32_t wilderness = graph_component(p, p->wilderness);
+    tell_wilderness(p, all.data, all.len);
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
-        if (all.data[i] == wilderness)
-            for (uint32_t k = 0; k < c->delta.len; k++)
-                p->wild.data[key_object(c->delta.data[k])] |= SET_IN_WILD;
-        p->is_wild |= set_is_wild(&c->set);
-        if (set_is_wild(&c->set) && !c->set.tame && !c->word && !c->tells) graph_make_wild(p, all.data[i]);
-        c = &p->nodes.data[all.data[i]];
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
     }
@@ -261,6 +293,20 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
     finish_step(p);
 }
 
+void solve_wake_object(pta *p, uint32_t object)
+{
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        graph_node *c = &p->nodes.data[i];
+        if (c->component != i || !set_is_wild(&c->set) || c->set.tame) continue;
+        for (uint32_t k = set_group(&c->set, object); k < c->set.len && key_object(c->set.keys[k]) == object; k++) {
+            vec_push(&c->delta, c->set.keys[k]);
+            if (c->used) vec_push(&c->fresh, c->set.keys[k]);
+        }
+        if (c->delta.len) graph_mark_dirty(p, i);
+        if (c->fresh.len) graph_mark_woken(p, i);
+    }
+}
+
 static void apply_fresh(pta *p)
 {
     id_list woken = p->woken;
@@ -302,6 +348,17 @@ static void bear(pta *p)
     }
 }
 
+/* Components that have become wild by being merged. */
+static void tell_merged(pta *p)
+{
+    id_list merged = {0};
+    prepare_lanes(p);
+    for (uint32_t i = 0; i < p->nodes.len; i++)
+        if (p->nodes.data[i].component == i && !p->nodes.data[i].tells && set_is_wild(&p->nodes.data[i].set)) vec_push(&merged, i);
+    tell_wilderness(p, merged.data, merged.len);
+    vec_free(&merged);
+}
+
 static int interrupted(const pta *p, race_error *error)
 {
     if (p->options.stop && *p->options.stop) return base_fail(error, "interrupted");
@@ -312,8 +369,9 @@ int solve_run(pta *p, race_error *error)
 {
     for (;;) {
         bear(p);
-        if (p->options.once && p->new_edges.len > 1000 + p->nodes.len / 8) {
+        if (p->options.once && p->new_edges.len > 1000 + p->nodes.len / 3) {
             scc_collapse(p);
+            tell_merged(p);
         }
         for (bool more = true; more;) {
             if (interrupted(p, error)) return -1;

@@ -17,9 +17,10 @@
  * When a process ends, PREFIX.<pid> is written:
  *
  *   m NUMBER PATH INSTRUCTIONS              a module; how many of its instructions ran, - when it is not analysed
- *   a MODULE INSTRUCTION r|w|m WIDTH KIND MODULE WHERE MIN MAX OFFSET...
+ *   a MODULE INSTRUCTION r|w|m WIDTH KIND MODULE WHERE[/MODULE.OUTER]... MIN MAX OFFSET...
  *                       what an instruction read, wrote or modified: the object (see accesses.h; KIND is one of own,
- *                       frame, heap, library, static, tls, external) and where in it: the least and largest offset, and
+ *                       frame, heap, library, static, tls, external; OUTER: the calls that led to the one that
+ *                       allocated it, outwards, 0 where code is not analysed) and where in it: the least and largest offset, and
  *                       at most MAX_OFFSETS, a sample in which each distinct one has the same chance
  *   x COUNT WHAT        something that limits what the record says
  *
@@ -38,7 +39,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_OBJECTS = 128, MAX_OFFSETS = 16, BUCKET = 256, CHUNK = 1 << 20, INSN_TABLE = 1 << 16, LINE = 8192 };
+enum { MAX_OBJECTS = 256, MAX_OFFSETS = 16, BUCKET = 256, CHUNK = 1 << 20, INSN_TABLE = 1 << 16, LINE = 8192 };
 
 typedef struct spread { /* what one instruction did with one object */
     struct spread *next;
@@ -249,20 +250,20 @@ static object find_object(uint64_t addr, int64_t *offset)
     module *m = module_of(addr);
     if (m && m->analysed) {
         *offset = (int64_t)(addr - m->bias);
-        return (object){OBJECT_STATIC, m->number, (uint64_t)*offset & -(uint64_t)BUCKET};
+        return object_of(OBJECT_STATIC, m->number, (uint64_t)*offset & -(uint64_t)BUCKET);
     }
-    if (m) return (object){OBJECT_EXTERNAL, m->number, EXTERNAL_STATIC};
+    if (m) return object_of(OBJECT_EXTERNAL, m->number, EXTERNAL_STATIC);
     if (heap_find(addr, &found, offset)) {
         if (found.kind == OBJECT_EXTERNAL) *offset = 0;
         /* A thread's stack and control block are in a mapping that pthread_create made. */
         if (found.kind != OBJECT_LIBRARY) return found;
     } else {
-        found = (object){OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_UNKNOWN};
+        found = object_of(OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_UNKNOWN);
     }
     object other;
     int64_t other_offset;
     if (addr - t->pointer < 4096)
-        other = (object){OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_THREAD}, other_offset = 0;
+        other = object_of(OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_THREAD), other_offset = 0;
     else if (!stack_find(t, addr, &other, &other_offset))
         return found;
     *offset = other_offset;
@@ -502,9 +503,11 @@ static void say(writer *w, const char *format, ...)
 static void say_insn(writer *w, const insn *at)
 {
     for (const spread *s = at->first; s; s = s->next) {
-        say(w, "a %u %llx %c %u %s %u %llx %lld %lld", at->m->number, (unsigned long long)at->pc, at->direction,
-            at->width, kind_names[s->what.kind], s->what.module, (unsigned long long)s->what.where, (long long)s->min,
-            (long long)s->max);
+        say(w, "a %u %llx %c %u %s %u %llx", at->m->number, (unsigned long long)at->pc, at->direction, at->width,
+            kind_names[s->what.kind], s->what.module, (unsigned long long)s->what.where);
+        for (uint32_t i = 0; i < OUTER && s->what.outer[i].pc != UNKNOWN_CALL; i++)
+            say(w, "/%u.%llx", s->what.outer[i].module, (unsigned long long)s->what.outer[i].pc);
+        say(w, " %lld %lld", (long long)s->min, (long long)s->max);
         for (uint32_t i = 0; i < s->count; i++)
             say(w, " %lld", (long long)s->offsets[i]);
         say(w, "\n");
@@ -561,6 +564,8 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     drmgr_register_module_load_event(event_module_load);
     drmgr_register_module_unload_event(event_module_unload);
     drmgr_register_bb_app2app_event(event_expand, NULL);
-    drmgr_register_bb_instrumentation_event(NULL, event_block, NULL);
+    /* Behind drwrap's: an access right behind a call of malloc is to the new block. */
+    drmgr_priority_t late = {sizeof late, "accesses", NULL, DRMGR_PRIORITY_NAME_DRWRAP, 2 * DRMGR_PRIORITY_INSERT_DRWRAP};
+    drmgr_register_bb_instrumentation_event(NULL, event_block, &late);
     drmgr_register_exit_event(event_exit);
 }

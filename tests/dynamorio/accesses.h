@@ -35,15 +35,31 @@ typedef enum {
     EXTERNAL_THREAD   /* thread control block and TLS of modules that are not analysed */
 } external_kind;
 
+enum { OUTER = 2, UNKNOWN_CALL = 0 };
+
+typedef struct {
+    uint16_t module;
+    uint64_t pc; /* UNKNOWN_CALL: from code that is not analysed */
+} call_place;
+
 typedef struct {
     uint8_t kind; /* object_kind */
     uint16_t module;
     uint64_t where;
+    call_place outer[OUTER]; /* HEAP, LIBRARY: the call, or tail jump, that the function was entered by, and that of its caller */
 } object;
+
+static inline object object_of(uint8_t kind, uint16_t module, uint64_t where)
+{
+    return (object){.kind = kind, .module = module, .where = where};
+}
 
 static inline bool object_same(const object *a, const object *b)
 {
-    return a->where == b->where && a->module == b->module && a->kind == b->kind;
+    bool same = a->where == b->where && a->module == b->module && a->kind == b->kind;
+    for (unsigned i = 0; same && i < OUTER; i++)
+        same = a->outer[i].pc == b->outer[i].pc && a->outer[i].module == b->outer[i].module;
+    return same;
 }
 
 /* --- modules ------------------------------------------------------------------------------------------------------ */
@@ -97,6 +113,7 @@ typedef struct {
     uint16_t module;
     uint8_t state;    /* active_state */
     bool signal;      /* a signal handler: the one below was interrupted, not in a call */
+    call_place by[OUTER]; /* what it was entered by, and its caller */
 } activation;
 
 typedef struct {

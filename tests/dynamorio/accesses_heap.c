@@ -1,14 +1,14 @@
 /* Allocations: who allocated the memory at an address.
  *
  * The allocation functions of all modules that are not analysed are wrapped; the outermost one decides for whom the
- * memory is (operator new calls malloc). Blocks of the heap are kept in a table with one word for 16 bytes of address
+ * memory is (operator new calls malloc). Blocks of the heap are kept in a table with one word for 8 bytes of address
  * space, which never holds two blocks: reading needs no lock. Mappings are few and large: a list. */
 #include "accesses.h"
 
 #include "drmgr.h"
 #include "drwrap.h"
 
-enum { GRANULE = 16, LEAF = 1 << 20, LEAF_WORDS = LEAF / GRANULE, ADDRESS_BITS = 47, MAX_BLOCKS_LIVE = 1 << 24 };
+enum { GRANULE = 8, LEAF = 1 << 20, LEAF_WORDS = LEAF / GRANULE, ADDRESS_BITS = 47, MAX_BLOCKS_LIVE = 1 << 24 };
 enum { TOP_WORDS = 1 << (ADDRESS_BITS - 20), MAX_MAPPINGS = 1 << 16 };
 
 typedef struct {

@@ -56,7 +56,7 @@ typedef struct {
 static void tls_try(tls_query *q, module *m, uint64_t block)
 {
     if (q->yes || q->addr - block >= m->tls_size) return;
-    *q->found = (object){OBJECT_TLS, m->number, 0};
+    *q->found = object_of(OBJECT_TLS, m->number, 0);
     *q->offset = (int64_t)(q->addr - block);
     q->yes = true;
 }
@@ -158,11 +158,29 @@ static activation *push(stack *s)
     return &s->frames[s->count++];
 }
 
+/* The activation that called or jumped to a function that is entered now; NULL: none that is known. */
+static const activation *entered_from(stack *s, uint64_t sp)
+{
+    const activation *a = top(s);
+    if (!a) return NULL;
+    if (a->state == ACTIVE_LEFT && a->sp == sp) return a;
+    for (uint32_t i = s->count; i-- > 0;)
+        if (s->frames[i].sp > sp) return s->frames[i].state == ACTIVE_CALLS && s->frames[i].call_sp - 8 == sp ? &s->frames[i] : NULL;
+    return NULL;
+}
+
 void on_entry(module *m, uint64_t entry, uint64_t sp)
 {
     thread *t = thread_current();
     dr_mutex_lock(t->lock);
     stack *s = switch_stack(t, sp);
+    const activation *from = entered_from(s, sp);
+    call_place by[OUTER] = {{0}};
+    if (from && from->call) {
+        by[0] = (call_place){from->module, from->call};
+        for (unsigned i = 1; i < OUTER; i++)
+            by[i] = from->by[i - 1];
+    }
     while (s->count && top(s)->sp <= sp)
         pop(s);
     bool signal = false, odd = false;
@@ -176,10 +194,13 @@ void on_entry(module *m, uint64_t entry, uint64_t sp)
         }
     }
     t->signal_sp = 0;
-    if (odd)
+    if (odd) {
         stack_odd++; /* a label that was taken for a function */
-    else
-        *push(s) = (activation){.sp = sp, .entry = entry, .module = m->number, .signal = signal};
+    } else {
+        activation *a = push(s);
+        *a = (activation){.sp = sp, .entry = entry, .module = m->number, .signal = signal};
+        memcpy(a->by, by, sizeof by);
+    }
     dr_mutex_unlock(t->lock);
 }
 
@@ -248,9 +269,9 @@ static bool find_in(thread *t, bool own, uint64_t addr, object *found, int64_t *
         bool gone = !a || (a->state == ACTIVE_LEFT && addr < a->sp) || (a->state == ACTIVE_CALLS && addr < a->call_sp);
         *offset = gone ? 0 : (int64_t)(addr - a->sp);
         if (gone)
-            *found = (object){OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_STACK};
+            *found = object_of(OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_STACK);
         else
-            *found = (object){own && low == s->count ? OBJECT_OWN : OBJECT_FRAME, a->module, a->entry};
+            *found = object_of(own && low == s->count ? OBJECT_OWN : OBJECT_FRAME, a->module, a->entry);
         return true;
     }
     return false;
@@ -280,10 +301,11 @@ object stack_caller(thread *t, uint64_t sp)
     activation *a = NULL;
     for (uint32_t i = s->count; i-- > 0 && !a;)
         if (s->frames[i].sp >= sp) a = &s->frames[i];
-    object caller = {OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_HEAP};
+    object caller = object_of(OBJECT_EXTERNAL, EXTERNAL_MODULE, EXTERNAL_HEAP);
     if (a && a->state != ACTIVE_RUNS && a->call) {
         bool direct = sp == (a->state == ACTIVE_LEFT ? a->sp : a->call_sp - 8);
-        caller = (object){direct ? OBJECT_HEAP : OBJECT_LIBRARY, a->module, a->call};
+        caller = object_of(direct ? OBJECT_HEAP : OBJECT_LIBRARY, a->module, a->call);
+        memcpy(caller.outer, a->by, sizeof caller.outer);
     }
     dr_mutex_unlock(t->lock);
     return caller;

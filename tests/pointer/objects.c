@@ -88,6 +88,17 @@ __attribute__((noinline)) static void see_heap_registers_at6(void *p)
                      : "rax", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc");
 }
 
+/* The access comes right behind the call. */
+__attribute__((noinline)) static void see_heap_at_once_at5(void)
+{
+    __asm__ volatile("mov $100, %%edi\n"
+                     "call malloc@PLT\n"
+                     "movb $1, 5(%%rax)\n"
+                     :
+                     :
+                     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
 static int global;
 static char array[5000];
 static _Thread_local int counter;
@@ -207,6 +218,7 @@ int main(int argc, char **argv)
         void *counter;
     } local = {argc, &counter};
     heap();
+    see_heap_at_once_at5();
     library();
     see_static_global(&global);
     for (int i = 0; i < 5000; i++)

@@ -23,7 +23,7 @@ row() {
 
 # From scratch: instructions, functions, statements; seconds once and open, with 1 and 2 threads; memory.
 bench --edits 60 --reset-edits 20 --context none --context origin --context cfa:2 one="$one" two="$two"
-row 6 '^(one|two) +(none|origin|cfa:2) +[0-9]+ +[0-9]+ +[0-9]+ .*\|.*\|' \
+row 6 '^(one|two) +(none|origin|cfa:2) +[0-9]+ +[0-9]+ +[0-9]+ .*[|].*[|]' \
     '$3 > 20 && $4 > 2 && $5 > 5 && $9 >= 0 && $9 < 30 && $10 < 30 && $11 > 1 && $13 < 30 && $14 < 30 && $15 > 1'
 # Edits: each algorithm with 1 and 2 threads; median <= p99 <= worst, both is at least each, and no wrong relation.
 row 36 '^(one|two) +(none|origin|cfa:2) +(reset|reach|ipa) +[12] ' \

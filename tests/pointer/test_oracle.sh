@@ -8,10 +8,12 @@
 check="$RACE_TOOLS/pta_oracle" client="$RACE_BUILD/tests/libaccesses.so"
 [ -n "${RACE_DYNAMORIO:-}" ] && [ -f "$client" ] || skip "no DynamoRIO"
 
-# record PROGRAM ARG...: leaves the names of the records in $records
+# record PROGRAM ARG...: leaves the names of the records in $records; $libraries are analysed with it
+libraries=
 record() {
     rm -f "$work"/trace.*
-    "$check" --list "$1" >"$work/list" || return
+    # shellcheck disable=SC2086 # names without blanks
+    "$check" --list "$1" $libraries >"$work/list" || return
     timeout 120 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$client" "$work/list" "$work/trace" -- "$@" \
         >/dev/null 2>"$work/err" </dev/null
     records=$(find "$work" -name 'trace.*')
@@ -54,7 +56,7 @@ looked_up() {
     record "$@"
     [ -n "$records" ] || return
     # shellcheck disable=SC2086 # names without blanks
-    timeout 300 "$check" --context none --context origin --context cfa:1 --max 5 --record $records -- "$1" \
+    timeout 300 "$check" --context none --context origin --context cfa:1 --max 5 --record $records -- "$1" $libraries \
         >"$work/out" 2>&1 || fail "$*: $(head -c 2000 "$work/out")"
 }
 
@@ -62,6 +64,16 @@ if command -v gcc >/dev/null && gcc -std=gnu17 -g -O2 "$RACE_SOURCE/tests/pointe
     looked_up "$work/shapes"
 else
     fail "shapes.c cannot be built"
+fi
+
+copied="$RACE_SOURCE/tests/pointer/copied.c"
+if command -v gcc >/dev/null && gcc -O1 -shared -fPIC -DLIBRARY "$copied" -o "$work/libcopied.so" 2>/dev/null &&
+    gcc -O1 -no-pie -fno-pic "$copied" -o "$work/copied" -L"$work" -lcopied -Wl,-rpath,"$work" 2>/dev/null; then
+    libraries="$work/libcopied.so"
+    looked_up "$work/copied"
+    libraries=
+else
+    fail "copied.c cannot be built"
 fi
 
 if [ -f "$RACE_MATRIX" ]; then

@@ -4,6 +4,7 @@
 #include <string.h>
 
 static const command *const commands[] = {
+    &command_check,
     &command_run,
     &command_show,
 };

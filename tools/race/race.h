@@ -5,6 +5,7 @@
  *   show.c          `race show`: its options and what they select
  *   show_module.c   the summary of a module, as text and as JSON
  *   show_cfg.c      the control-flow graph of a function, as text and as JSON (dot is of static/lift)
+ *   check.c         `race check`: analyses; check_text.c, check_json.c: its warnings for people and for scripts
  *   run.c           `race run`: makes the plans of a program, then becomes the engine that runs it
  *
  * A subcommand is a function over its own arguments that returns the exit code. */
@@ -27,7 +28,7 @@ typedef struct {
     const char *help;                  /* all of `race NAME --help`, newline at the end */
 } command;
 
-extern const command command_show, command_run;
+extern const command command_check, command_show, command_run;
 
 /* --- cli.c -------------------------------------------------------------------------------------------------------- */
 

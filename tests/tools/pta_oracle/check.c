@@ -201,11 +201,18 @@ static verdict check_frame(const checker *c, const pta_place *place, const seen 
     return MISS_OFFSET;
 }
 
+/* Whether the object was allocated by this call: each call on the way to it that tells static objects apart must be the one
+ * that was made, as far as the record knows it. */
 static bool is_call_of(const checker *c, const pta_place *place, const seen *s)
 {
-    uint32_t module;
+    uint32_t module, level = 0;
     uint64_t call;
-    return pta_heap_call(c->p, place, &module, &call) && module == s->in && call == s->where;
+    for (; pta_heap_outer_call(c->p, place, level, &module, &call) && level <= s->outer_count; level++) {
+        uint32_t in = level ? s->outer[level - 1].module : s->in;
+        uint64_t where = level ? s->outer[level - 1].addr : s->where;
+        if (module != in || call != where) return false;
+    }
+    return level > 0;
 }
 
 /* Memory of others: of the library, or memory that a library function returned: by this call, or by an earlier one of a
@@ -345,6 +352,10 @@ static void print_object(const checker *c, const seen *s, int64_t offset)
     default: printf("(%" PRIu64 ")\n", s->where); return;
     }
     print_code(c, s->in, s->where);
+    for (uint32_t i = 0; i < s->outer_count; i++) {
+        printf(" in ");
+        print_code(c, s->outer[i].module, s->outer[i].addr);
+    }
     printf("\n");
 }
 

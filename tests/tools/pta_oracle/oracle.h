@@ -16,6 +16,7 @@ typedef enum {
 } seen_kind;
 
 enum { SEEN_OFFSETS = 18 }; /* a sample, the least and the largest */
+enum { SEEN_OUTER = 2 };
 
 typedef struct {
     uint32_t module; /* of the instruction: analysed module */
@@ -25,6 +26,11 @@ typedef struct {
     uint8_t kind;    /* seen_kind */
     uint32_t in;     /* module of the object; of EXTERNAL: UINT32_MAX */
     uint64_t where;
+    struct {
+        uint32_t module;
+        uint64_t addr;
+    } outer[SEEN_OUTER]; /* HEAP: the calls that led to the function that allocated it, outwards */
+    uint32_t outer_count;
     int64_t offsets[SEEN_OFFSETS]; /* distinct */
     uint32_t offset_count;
 } seen;

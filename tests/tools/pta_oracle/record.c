@@ -18,7 +18,10 @@ static int by_place(const void *a, const void *b)
     if (x->direction != y->direction) return x->direction < y->direction ? -1 : 1;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->in != y->in) return x->in < y->in ? -1 : 1;
-    return x->where < y->where ? -1 : x->where > y->where;
+    if (x->where != y->where) return x->where < y->where ? -1 : 1;
+    for (uint32_t i = 0; i < SEEN_OUTER; i++)
+        if (x->outer[i].addr != y->outer[i].addr) return x->outer[i].addr < y->outer[i].addr ? -1 : 1;
+    return 0;
 }
 
 static void add_offset(seen *s, int64_t offset)
@@ -42,6 +45,11 @@ static bool read_access(const char *line, const uint32_t *numbers, seen *s)
     *s = (seen){.module = numbers[module], .addr = addr, .direction = direction, .width = width, .kind = SEEN_KINDS};
     s->in = in < MODULES ? numbers[in] : UINT32_MAX;
     s->where = where;
+    for (int more = 0; line[used] == '/' && s->outer_count < SEEN_OUTER; used += more) {
+        if (sscanf(line + used, "/%u.%llx%n", &in, &where, &more) != 2 || in >= MODULES || numbers[in] == UINT32_MAX) return false;
+        s->outer[s->outer_count].module = numbers[in];
+        s->outer[s->outer_count++].addr = where;
+    }
     for (uint8_t k = 0; k < SEEN_KINDS; k++)
         if (!strcmp(kind, seen_names[k])) s->kind = k;
     for (const char *at = line + used;;) {

@@ -236,9 +236,9 @@ static void test_stack_arguments(void)
     gives("*8 = 7+", "a = *sp+24; b = *sp+16; c = b+; *a = c");
     gives("call 2 (0, 1, 2, 3, 4, 5, 6...)", "call 2 (0, 1, 2, 3, 4, 5, sp)");
     gives("call 2 (0, 1, 3, 4, 5, 6, 7...)", "a = *sp+8; call 2 (0, 1, 3, 4, 5, a, sp+8)");
-    TEST_ASSERT_TRUE(program->funcs.data[fill("ret = 6")].takes_stack);
-    TEST_ASSERT_TRUE(program->funcs.data[fill("call 2 (0, 1, 2, 3, 4, 5, 6...)")].takes_stack);
-    TEST_ASSERT_FALSE(program->funcs.data[fill("ret = 5")].takes_stack);
+    TEST_ASSERT_GREATER_THAN_UINT32(0, program->funcs.data[fill("ret = 6")].stack);
+    TEST_ASSERT_GREATER_THAN_UINT32(0, program->funcs.data[fill("call 2 (0, 1, 2, 3, 4, 5, 6...)")].stack);
+    TEST_ASSERT_EQUAL_UINT32(0, program->funcs.data[fill("ret = 5")].stack);
 }
 
 static void test_functions_by_name(void)

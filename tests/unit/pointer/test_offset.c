@@ -102,17 +102,50 @@ static bool is_empty(offset_t p)
     return true;
 }
 
-static bool includes(offset_t a, offset_t b, bool (*in)(offset_t, int64_t))
+/* The bytes of a place as bits, kept as long as the shape is the same. */
+enum { WORDS = (2 * WINDOW + 64) / 64, SETS = 1 << 14 };
+typedef bool meaning(offset_t place, int64_t at);
+typedef struct {
+    offset_t place;
+    meaning *in;
+    uint64_t bits[WORDS];
+} byte_set;
+static byte_set sets[SETS];
+
+static const uint64_t *bits_of(offset_t place, meaning *in)
 {
+    uint64_t hash = (place + (uint64_t)(uintptr_t)in) * 0x9e3779b97f4a7c15u;
+    byte_set *set = &sets[hash >> 50];
+    for (unsigned tries = 0; set->in && (set->place != place || set->in != in); tries++) {
+        TEST_ASSERT_TRUE(tries < SETS);
+        set = set == &sets[SETS - 1] ? sets : set + 1;
+    }
+    if (set->in) return set->bits;
+    set->place = place;
+    set->in = in;
     for (int at = -WINDOW; at <= WINDOW; at++)
-        if (in(b, at) && !in(a, at)) return false;
+        if (in(place, at)) set->bits[(at + WINDOW) / 64] |= 1ull << ((at + WINDOW) % 64);
+    return set->bits;
+}
+
+static bool is_in(const uint64_t *bits, int64_t at)
+{
+    return bits[(at + WINDOW) / 64] >> ((at + WINDOW) % 64) & 1;
+}
+
+static bool includes(offset_t a, offset_t b, meaning *in)
+{
+    const uint64_t *x = bits_of(a, in), *y = bits_of(b, in);
+    for (unsigned i = 0; i < WORDS; i++)
+        if (y[i] & ~x[i]) return false;
     return true;
 }
 
-static bool intersects(offset_t a, offset_t b, bool (*in)(offset_t, int64_t))
+static bool intersects(offset_t a, offset_t b, meaning *in)
 {
-    for (int at = -WINDOW; at <= WINDOW; at++)
-        if (in(b, at) && in(a, at)) return true;
+    const uint64_t *x = bits_of(a, in), *y = bits_of(b, in);
+    for (unsigned i = 0; i < WORDS; i++)
+        if (x[i] & y[i]) return true;
     return false;
 }
 
@@ -148,6 +181,7 @@ static void each_shape(void (*test)(void))
         name = all_shapes[s].name;
         shape = all_shapes[s].shape;
         count = 0;
+        memset(sets, 0, sizeof sets);
         uint32_t element = of_many() ? shape->element : 0, levels = shape && shape->count ? shape->count : 4;
         for (int at = LOW; at <= HIGH; at++)
             if (offset_in_element(offset_exact(at), shape) == offset_exact(at)) places[count++] = offset_exact(at);
@@ -274,18 +308,42 @@ static void test_a_join_is_the_smallest_class_over_both(void)
     each_shape(least_joins);
 }
 
+/* The joins of two places are few: each is joined with each place once, for all that it is the join of. */
+enum { RESULTS = 2048 };
+static uint16_t joined[MOST][MOST];     /* of two places: number in `results` */
+static offset_t results[RESULTS];
+static offset_t again[RESULTS][MOST];   /* of a result and a place */
+static uint32_t result_count;
+
+static uint16_t result_number(offset_t place)
+{
+    uint32_t i = 0;
+    while (i < result_count && results[i] != place)
+        i++;
+    TEST_ASSERT_TRUE(i < RESULTS);
+    if (i == result_count) results[result_count++] = place;
+    return (uint16_t)i;
+}
+
 static void associative_joins(void)
 {
+    result_count = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < count; k++)
+            joined[i][k] = result_number(offset_join(places[i], places[k], shape));
+    for (uint32_t r = 0; r < result_count; r++)
+        for (unsigned k = 0; k < count; k++) {
+            again[r][k] = offset_join(results[r], places[k], shape);
+            check(again[r][k] == offset_join(places[k], results[r], shape), "join is not commutative", results[r], places[k], 0, 0);
+        }
     for (unsigned i = 0; i < count; i++)
         for (unsigned k = 0; k < count; k++) {
-            offset_t a = places[i], b = places[k], both = offset_join(a, b, shape);
-            bool below = offset_covers(b, a, shape);
+            bool below = offset_covers(places[k], places[i], shape);
             for (unsigned m = 0; m < count; m++) {
-                offset_t c = places[m], rest = offset_join(b, c, shape);
-                if (offset_join(both, c, shape) != offset_join(a, rest, shape))
-                    check(false, "join is not associative", a, b, c, 0);
-                if (below && !offset_covers(rest, offset_join(a, c, shape), shape))
-                    check(false, "join is not monotone", a, b, c, 0);
+                if (again[joined[i][k]][m] != again[joined[k][m]][i])
+                    check(false, "join is not associative", places[i], places[k], places[m], 0);
+                if (below && joined[k][m] != joined[i][m] && !offset_covers(results[joined[k][m]], results[joined[i][m]], shape))
+                    check(false, "join is not monotone", places[i], places[k], places[m], 0);
             }
         }
 }
@@ -305,8 +363,9 @@ static bool counts(int64_t at)
 
 static bool moves_into(offset_t a, int by, offset_t into)
 {
+    const uint64_t *from = bits_of(a, has_byte), *to = bits_of(into, has_byte);
     for (int at = -WINDOW; at <= WINDOW; at++)
-        if (has_byte(a, at) && !has_byte(into, at + by)) return false;
+        if (is_in(from, at) && !(at + by >= -WINDOW && at + by <= WINDOW ? is_in(to, at + by) : has_byte(into, at + by))) return false;
     return true;
 }
 
@@ -315,9 +374,10 @@ static void adding(void)
     for (unsigned i = 0; i < count; i++)
         for (int by = -60; by <= 60; by++) {
             offset_t a = places[i], moved = offset_add(a, by, shape);
+            const uint64_t *from = bits_of(a, has_byte), *to = bits_of(moved, has_byte);
             for (int at = -WINDOW / 2; at <= WINDOW / 2; at++) {
-                if (!has_byte(a, at) || !counts(at) || !counts(at + by)) continue;
-                check(has_byte(moved, at + by), "add", a, moved, 0, by);
+                if (!is_in(from, at) || !counts(at) || !counts(at + by)) continue;
+                check(is_in(to, at + by), "add", a, moved, 0, by);
             }
             if (is_exact(a) && counts(offset_value(a) + by) && !of_many())
                 check(moved == offset_exact(offset_value(a) + by), "add is not exact", a, moved, 0, by);
@@ -374,6 +434,32 @@ static void spreading(void)
             }
 }
 
+/* A block reaches all of them in its element, whatever is there. */
+static void blocks(void)
+{
+    static const int strides[] = {1, 2, 4, 8, 12, 16};
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned s = 0; s < sizeof strides / sizeof *strides; s++) {
+            int stride = strides[s];
+            offset_t a = places[i], block = offset_block(a, (uint64_t)stride, true, shape);
+            check(offset_covers(block, offset_spread(a, (uint64_t)stride, true, shape), shape), "less than an index", a, block, 0, stride);
+            for (int at = -WINDOW / 2; at <= WINDOW / 2; at++) {
+                if (!has_byte(a, at)) continue;
+                int64_t base = of_many() ? in_element(at) : at;
+                for (int n = 0; n <= 20; n++) {
+                    int64_t to = at + n * stride;
+                    if (!counts(to) || (of_many() && stride < (int)shape->element && base + n * stride >= shape->element)) continue;
+                    check(has_byte(block, to), "block", a, block, offset_exact(to), stride);
+                }
+            }
+        }
+}
+
+static void test_a_block_is_not_bound_by_what_it_begins_in(void)
+{
+    each_shape(blocks);
+}
+
 static void test_spreading_reaches_multiples_of_the_stride(void)
 {
     each_shape(spreading);
@@ -417,6 +503,9 @@ static void monotone(void)
                     offset_t small = offset_spread(a, (uint64_t)stride, up, shape);
                     offset_t large = offset_spread(b, (uint64_t)stride, up, shape);
                     check(offset_covers(large, small, shape), "spread is not monotone", a, b, large, stride);
+                    small = offset_block(a, (uint64_t)stride, up, shape);
+                    large = offset_block(b, (uint64_t)stride, up, shape);
+                    check(offset_covers(large, small, shape), "block is not monotone", a, b, large, stride);
                 }
             for (uint32_t n = 1; n <= 16; n *= 2)
                 for (uint32_t align = 1; align <= 16; align *= 2) {
@@ -518,6 +607,7 @@ int main(void)
     RUN_TEST(test_joining_does_not_depend_on_order);
     RUN_TEST(test_adding_moves_each_byte);
     RUN_TEST(test_spreading_reaches_multiples_of_the_stride);
+    RUN_TEST(test_a_block_is_not_bound_by_what_it_begins_in);
     RUN_TEST(test_aligning_rounds_each_byte_down);
     RUN_TEST(test_more_places_lead_to_more_places);
     RUN_TEST(test_what_does_not_fit);

@@ -13,7 +13,7 @@ enum { FIRST = SET_EXTERNAL_OBJECT + 1, FAR = FIRST + SHAPES, LAST = FAR, MANY =
 static uint64_t chance = 88172645463325252ull;
 static const pta_shape *shapes[MANY + 1];
 static uint8_t wild[MANY + 1];
-static const set_world world = {shapes, wild, SET_WILD_AT};
+static const set_world world = {shapes, wild, SET_WILD_AT, false};
 
 void setUp(void)
 {

@@ -1,0 +1,86 @@
+/* static/detect: from what is shared, ordered and guarded to warnings.
+ *
+ *   type.c       types of objects: of variables, and as far as pointers with types tell, of the heap
+ *   name.c       places in the user's words: `stats.curr_conns`, `conn.hits`
+ *   race.c       pairs of accesses that nothing orders or guards
+ *   deadlock.c   cycles of locks
+ *   rank.c       how sure a warning is, and why
+ *   identity.c   ids that survive rebuilds, and the order of warnings
+ *   suppress.c   what the user does not want to see: ThreadSanitizer's suppressions, RACE_BENIGN
+ *   config.c     locks, threads and allocators of the user's own
+ *   open.c       detect_open: all of it */
+#ifndef RACE_DETECT_H
+#define RACE_DETECT_H
+
+#include "static/hb/hb.h"
+
+typedef enum { DETECT_HIGH, DETECT_MEDIUM, DETECT_LOW } detect_confidence;
+typedef enum { DETECT_RACE, DETECT_DEADLOCK } detect_kind;
+
+typedef struct {
+    uint32_t touch;   /* number of an hb_touch; of a deadlock: unused */
+    hb_point at;
+    uint32_t func;
+    uint32_t origin;
+    uint32_t locks;   /* set of locks held */
+    uint32_t lock;    /* deadlock: the one that is waited for */
+    bool write, read, atomic;
+    uint64_t addr;    /* of the instruction */
+} detect_access;
+
+enum { DETECT_REASONS = 6 };
+
+typedef struct {
+    uint8_t kind;       /* detect_kind */
+    uint8_t confidence; /* detect_confidence */
+    char id[20];        /* stable */
+    char *location;     /* in words */
+    char *key;          /* the same without what a rebuild changes */
+    char *about;        /* where the object comes from: "allocated by f at file:line"; NULL */
+    uint32_t size;      /* bytes */
+    const char *why;    /* why the accesses are not ordered */
+    const char *reasons[DETECT_REASONS];
+    uint32_t reason_count;
+    detect_access *accesses; /* of a race: two; of a deadlock: one per lock of the cycle */
+    uint32_t access_count;
+    detect_access *holders;  /* of a deadlock: where each step took what it holds; func PTA_NO_FUNC: not known */
+    int rank;           /* smaller: first */
+} detect_warning;
+
+typedef VEC(detect_warning) detect_warnings;
+
+typedef struct {
+    uint64_t pairs, pairs_atomic, pairs_ordered, pairs_guarded, pairs_disjoint, pairs_racing;
+    uint64_t pairs_handed; /* on objects whose address is handed over in order */
+    uint32_t places_shared;
+    uint32_t suppressed, benign;
+} detect_statistics;
+
+typedef struct detect detect;
+
+typedef struct {
+    const struct detect_suppressions *suppressions; /* or NULL */
+} detect_options;
+
+detect *detect_open(hb *h, const pta *p, const pta_program *program, const detect_options *options);
+void detect_close(detect *d);
+const detect_warnings *detect_found(const detect *d);
+const detect_statistics *detect_stats(const detect *d);
+
+/* --- suppress.c ---- */
+typedef struct detect_suppressions detect_suppressions;
+/* From the text of a file; NULL with one line in `error` when a line is none. */
+detect_suppressions *detect_suppressions_read(const char *path, const char *text, race_error *error);
+void detect_suppressions_free(detect_suppressions *s);
+
+/* --- config.c ---- */
+typedef struct detect_config detect_config;
+/* From the text of a file; NULL with one line in `error` when a line is wrong. */
+detect_config *detect_config_read(const char *path, const char *text, race_error *error);
+void detect_config_free(detect_config *c);
+/* For pta_wishes and hb_options; `config` may be NULL. */
+uint16_t detect_config_asks(const void *config, const char *name);
+const char *detect_config_model(const void *config, const char *name);
+const sync_entry *detect_config_sync(const void *config, const char *name);
+
+#endif

@@ -1,0 +1,110 @@
+/* Places in the user's words: variables by their names, the heap by type and member, or by who allocates it. */
+#include "static/detect/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Without what a compiler adds to a name. */
+static void plain_name(const char *name, char *to, size_t size)
+{
+    snprintf(to, size, "%s", name);
+    char *dot = strchr(to, '.');
+    if (dot && dot != to) *dot = 0;
+}
+
+static void name_static(const detect *d, const pta_place *place, char *to, size_t size)
+{
+    const pta_site *site = &d->program->sites.data[place->site];
+    char name[160];
+    const image_variable *global = site->kind == PTA_STATIC && site->name
+                                       ? image_global_at(d->program->modules[site->module]->img, site->start)
+                                       : NULL;
+    if (global && global->name)
+        plain_name(global->name, name, sizeof name);
+    else if (site->name)
+        plain_name(site->name, name, sizeof name);
+    else
+        snprintf(name, sizeof name, "data at 0x%llx", (unsigned long long)site->start);
+    uint64_t offset;
+    const image_type *type = detect_place_type(d, place, &offset);
+    if (!place->exact && site->type && site->type->kind == IMAGE_TYPE_ARRAY && type == site->type->target) {
+        char array[180];
+        snprintf(array, sizeof array, "%s[*]", name);
+        image_describe(type, array, offset, to, size);
+    } else if (!place->exact) {
+        snprintf(to, size, place->stride > 1 ? "%s[*]" : "%s", name);
+    } else if (site->type) {
+        image_describe(site->type, name, offset, to, size);
+    } else if (place->offset) {
+        snprintf(to, size, "%s%+d", name, place->offset);
+    } else {
+        snprintf(to, size, "%s", name);
+    }
+}
+
+/* The call that the user wants to know: where the object was allocated. */
+static void name_heap(const detect *d, const pta_place *place, char *to, char *key, size_t size, char **about)
+{
+    uint64_t offset, addr;
+    uint32_t module;
+    const image_type *type = detect_place_type(d, place, &offset);
+    char where[200] = "", who[160] = "?";
+    if (pta_heap_call(d->p, place, &module, &addr)) {
+        const lift_func *f = lift_func_covering(d->program->modules[module], addr);
+        image_line line;
+        plain_name(f ? f->name : "?", who, sizeof who);
+        if (image_line_at(d->program->modules[module]->img, addr, &line) && line.file)
+            snprintf(where, sizeof where, "allocated in %s, %s:%u", who, base_name(line.file), line.line);
+        else
+            snprintf(where, sizeof where, "allocated in %s at 0x%llx", who, (unsigned long long)addr);
+    }
+    if (*where) *about = base_format("%s", where);
+    if (type && type->name && *type->name) {
+        image_describe(type, type->name, offset, to, size);
+        snprintf(key, size, "%s", to);
+    } else if (place->exact && place->offset) {
+        snprintf(to, size, "the object allocated in %s, %d bytes into it", who, place->offset);
+        snprintf(key, size, "heap %s+%d", who, place->offset);
+    } else {
+        snprintf(to, size, "the object allocated in %s", who);
+        snprintf(key, size, "heap %s", who);
+    }
+}
+
+void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about)
+{
+    (void)width;
+    const pta_site *site = &d->program->sites.data[place->site];
+    char text[300], same[300], function[160];
+    *about = NULL;
+    switch (site->kind) {
+    case PTA_HEAP: name_heap(d, place, text, same, sizeof text, about); break;
+    case PTA_FRAME:
+        plain_name(d->program->funcs.data[site->func].name, function, sizeof function);
+        name_static(d, place, text, sizeof text);
+        if (!site->name) snprintf(text, sizeof text, "a variable");
+        snprintf(same, sizeof same, "%.140s in %.150s", text, function);
+        snprintf(text, sizeof text, "%s", same);
+        break;
+    case PTA_STATIC:
+    case PTA_TLS:
+        name_static(d, place, text, sizeof text);
+        if (site->name)
+            snprintf(same, sizeof same, "%s", text);
+        else
+            snprintf(same, sizeof same, "data"); /* its address moves */
+        break;
+    default:
+        snprintf(text, sizeof text, site->kind == PTA_LIBRARY ? "data of the library (%s)" : "memory that code outside may know",
+                 site->name ? site->name : "");
+        snprintf(same, sizeof same, "%s", text);
+    }
+    *location = base_format("%s", text);
+    *key = base_format("%s", same);
+}

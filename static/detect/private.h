@@ -1,0 +1,49 @@
+/* Inside static/detect: the state of one search. */
+#ifndef RACE_DETECT_PRIVATE_H
+#define RACE_DETECT_PRIVATE_H
+
+#include "static/detect/detect.h"
+#include "static/pointer/map.h"
+
+struct detect {
+    hb *h;
+    const pta *p;
+    const pta_program *program;
+    detect_options options;
+    const image_type **types; /* per object, or NULL */
+    uint32_t type_count;
+    detect_warnings warnings;
+    detect_statistics stats;
+};
+
+static inline const image *detect_image(const detect *d, uint32_t func)
+{
+    return d->program->modules[d->program->funcs.data[func].module]->img;
+}
+
+/* --- type.c ---- */
+void detect_types_open(detect *d);
+/* The type that is known of the memory of a place, and the place in it. */
+const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset);
+
+/* --- name.c ---- */
+/* `location` and `key` of a warning; free() both. */
+void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about);
+
+/* --- race.c, deadlock.c, identity.c, rank.c, suppress.c ---- */
+void detect_races(detect *d);
+void detect_deadlocks(detect *d);
+void detect_identify(detect *d);
+bool detect_suppressed(const detect *d, const detect_warning *w);
+void detect_benign(detect *d);
+
+typedef struct {
+    const hb_place *place[2];
+    const hb_touch *touch[2];
+    uint32_t origin[2], set[2];
+    bool atomic[2], is_volatile, maybe_atomic;
+    bool near[2]; /* some locks are held */
+} detect_pair;
+void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
+
+#endif

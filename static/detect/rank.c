@@ -1,0 +1,45 @@
+/* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
+#include "static/detect/private.h"
+
+static void because(detect_warning *w, const char *reason, int cost)
+{
+    w->rank += cost;
+    for (uint32_t i = 0; i < w->reason_count; i++)
+        if (!strcmp(w->reasons[i], reason)) return;
+    if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
+}
+
+void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
+{
+    uint32_t count;
+    const hb_origin *origins = hb_origins(d->h, &count);
+    uint8_t site = d->program->sites.data[pair->place[0]->place.site].kind;
+    bool exact = pair->place[0]->place.exact && pair->place[1]->place.exact;
+    w->rank = 0;
+    w->reason_count = 0;
+    if (exact && (site == PTA_STATIC || site == PTA_LIBRARY))
+        because(w, "both accesses are to the same variable", 0);
+    else if (exact)
+        because(w, "both accesses are to the same member of objects that may be one", 10);
+    else
+        because(w, "both accesses are somewhere in one array", 25);
+    for (unsigned i = 0; i < 2; i++) {
+        const hb_origin *o = &origins[pair->origin[i]];
+        if (pair->touch[i]->place_count > 4) because(w, "an access may be to many objects", 15);
+        if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) because(w, "one side is an event", 10);
+        if (o->kind == HB_OUTSIDE) because(w, "one side is called by code that was not analysed", 40);
+        if (pair->touch[i]->flags & HB_LIBRARY) because(w, "one side is made by a library function", 3);
+    }
+    bool held[2] = {hb_set_size(d->h, pair->set[0]) > 0, hb_set_size(d->h, pair->set[1]) > 0};
+    if (held[0] && held[1])
+        because(w, "both sides hold locks, but none in common", 12);
+    else if (held[0] || held[1])
+        because(w, "one side holds a lock, the other none", 1);
+    else
+        because(w, "no locks are held", 4);
+    if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", 15);
+    if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", 30);
+    if (pair->is_volatile) because(w, "the variable is volatile, which orders nothing", 3);
+    if (pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE) w->rank -= 2;
+    w->confidence = w->rank < 18 ? DETECT_HIGH : w->rank < 40 ? DETECT_MEDIUM : DETECT_LOW;
+}

@@ -1,0 +1,190 @@
+/* The calls of each function in the order of its instructions, and where each instance of a call goes. */
+#include "static/hb/private.h"
+
+static int by_insn(const void *a, const void *b)
+{
+    const hb_call *x = a, *y = b;
+    if (x->insn != y->insn) return x->insn < y->insn ? -1 : 1;
+    return x->call < y->call ? -1 : x->call > y->call;
+}
+
+/* The IR of each call, found by machine instruction. */
+static void find_values(hb_func *f, const ir_func *ir)
+{
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        if (ir->insns[v].op != IR_CALL && ir->insns[v].op != IR_TAIL) continue;
+        for (uint32_t c = 0; c < f->call_count; c++)
+            if (f->calls[c].insn == ir->insns[v].insn && !f->calls[c].value) {
+                f->calls[c].value = v;
+                break;
+            }
+    }
+}
+
+static void open_func(hb *h, uint32_t func)
+{
+    const pta_func *f = &h->program->funcs.data[func];
+    hb_func *own = &h->funcs[func];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->stmts.len; i++)
+        count += f->stmts.data[i].kind == PTA_CALL;
+    own->calls = base_alloc_zero(count, sizeof *own->calls);
+    for (uint32_t i = 0; i < f->stmts.len; i++) {
+        const pta_stmt *stmt = &f->stmts.data[i];
+        if (stmt->kind != PTA_CALL) continue;
+        hb_call call = {.call = stmt->ref, .insn = stmt->insn};
+        uint32_t callee = h->program->calls.data[stmt->ref].func;
+        if (callee != PTA_NO_FUNC) {
+            call.sync = hb_sync(h, h->program->funcs.data[callee].name);
+            call.touch = sync_touch_find(h->program->funcs.data[callee].name);
+        }
+        own->calls[own->call_count++] = call;
+        h->call_insn[stmt->ref] = stmt->insn;
+    }
+    if (own->call_count) qsort(own->calls, own->call_count, sizeof *own->calls, by_insn);
+    if (hb_code(h, func) && own->call_count) find_values(own, f->lift->ir);
+}
+
+static int by_caller(const void *a, const void *b)
+{
+    const pta_call_edge *x = a, *y = b;
+    if (x->caller != y->caller) return x->caller < y->caller ? -1 : 1;
+    if (x->call != y->call) return x->call < y->call ? -1 : 1;
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+bool hb_spawns(const hb *h, const pta_call_edge *edge)
+{
+    return h->program->calls.data[edge->call].spawn != PTA_SPAWN_NONE || h->instances[edge->caller].func == h->program->outside;
+}
+
+/* A model that starts threads or tasks also runs the same function in its caller, as one more of them: which brings nothing new,
+ * but would be a thread against itself. */
+static bool is_share(const hb *h, const pta_call_edge *edge, const pta_call_edge *all, uint32_t count)
+{
+    if (hb_spawns(h, edge) || hb_instance_code(h, edge->caller)) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (h->program->calls.data[all[i].call].spawn == PTA_SPAWN_THREAD &&
+            h->instances[all[i].callee].func == h->instances[edge->callee].func)
+            return true;
+    return false;
+}
+
+static void drop_shares(hb *h)
+{
+    uint32_t kept = 0;
+    bool *drop = base_alloc_zero(h->edge_count, sizeof *drop);
+    for (uint32_t i = 0, end; i < h->edge_count; i = end) {
+        for (end = i; end < h->edge_count && h->edges[end].caller == h->edges[i].caller;)
+            end++;
+        for (uint32_t e = i; e < end; e++)
+            drop[e] = is_share(h, &h->edges[e], h->edges + i, end - i);
+    }
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        if (!drop[e]) h->edges[kept++] = h->edges[e];
+    h->edge_count = kept;
+    free(drop);
+}
+
+void hb_calls_open(hb *h)
+{
+    h->instance_count = pta_instance_count(h->p);
+    h->instances = base_alloc(h->instance_count * sizeof *h->instances);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (!pta_instance_at(h->p, i, &h->instances[i])) h->instances[i].func = PTA_NO_FUNC;
+    h->call_insn = base_alloc_zero(h->program->calls.len, sizeof *h->call_insn);
+    h->funcs = base_alloc_zero(h->program->funcs.len, sizeof *h->funcs);
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        open_func(h, f);
+    h->edge_count = pta_call_graph(h->p, &h->edges);
+    if (h->edge_count) qsort(h->edges, h->edge_count, sizeof *h->edges, by_caller);
+    drop_shares(h);
+    h->out_first = base_alloc_zero(h->instance_count + 1, sizeof *h->out_first);
+    h->in_first = base_alloc_zero(h->instance_count + 2, sizeof *h->in_first);
+    h->in_edge = base_alloc(h->edge_count * sizeof *h->in_edge);
+    for (uint32_t e = 0; e < h->edge_count; e++) {
+        h->out_first[h->edges[e].caller + 1]++;
+        h->in_first[h->edges[e].callee + 2]++;
+    }
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        h->out_first[i + 1] += h->out_first[i];
+        h->in_first[i + 2] += h->in_first[i + 1];
+    }
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        h->in_edge[h->in_first[h->edges[e].callee + 1]++] = e;
+}
+
+void hb_calls_close(hb *h)
+{
+    for (uint32_t f = 0; h->funcs && f < h->program->funcs.len; f++) {
+        free(h->funcs[f].calls);
+        free(h->funcs[f].access_of);
+    }
+    free(h->funcs);
+    free(h->instances);
+    free(h->call_insn);
+    free(h->edges);
+    free(h->out_first);
+    free(h->in_first);
+    free(h->in_edge);
+}
+
+uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *count)
+{
+    uint32_t low = h->out_first[instance], high = h->out_first[instance + 1], end = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (h->edges[middle].call < call)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < end && h->edges[low + *count].call == call;)
+        ++*count;
+    return low;
+}
+
+const hb_call *hb_call_at(const hb *h, uint32_t func, uint32_t insn)
+{
+    const hb_func *f = &h->funcs[func];
+    for (uint32_t i = 0; i < f->call_count; i++)
+        if (f->calls[i].insn == insn) return &f->calls[i];
+    return NULL;
+}
+
+const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *call)
+{
+    if (call->sync || h->program->calls.data[call->call].func != PTA_NO_FUNC) return call->sync;
+    uint32_t count, first = hb_callees(h, instance, call->call, &count);
+    if (count != 1) return NULL;
+    return hb_sync(h, h->program->funcs.data[h->instances[h->edges[first].callee].func].name);
+}
+
+/* The block of a machine instruction: blocks lie in the order of their instructions. */
+uint32_t hb_block_of(const lift_func *f, uint32_t insn)
+{
+    uint32_t low = 0, high = f->block_count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->blocks[middle].first_insn <= insn)
+            low = middle;
+        else
+            high = middle;
+    }
+    while (low > 0 && !f->blocks[low].insn_count)
+        low--;
+    return low;
+}
+
+void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *out)
+{
+    uint32_t kept = 0;
+    pta_points_to_in(h->p, instance, what, PTA_SAME, out);
+    for (uint32_t i = 0; i < out->len; i++) {
+        const pta_place *place = &out->data[i];
+        const pta_site *site = &h->program->sites.data[place->site];
+        bool bounded = place->exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+        if (!bounded || (place->offset >= 0 && (uint64_t)place->offset < site->size)) out->data[kept++] = *place;
+    }
+    out->len = kept;
+}

@@ -1,0 +1,105 @@
+/* Which threads run the handlers of events. An event loop runs what was registered with it, one after the other, in the thread
+ * that called it; exit() runs what was registered, in the thread that called it or in main when that returns. */
+#include "static/hb/private.h"
+
+typedef struct {
+    hb_point at;
+    const sync_entry *sync;
+    const hb_call *call;
+} loop_call;
+typedef VEC(loop_call) loop_calls;
+
+static void find_loops(hb *h, loop_calls *out)
+{
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        if (!hb_instance_code(h, i)) continue;
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++) {
+            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
+            if (sync && (sync->kind == SYNC_DISPATCH || sync->kind == SYNC_EXIT))
+                vec_push(out, (loop_call){{i, f->calls[c].insn}, sync, &f->calls[c]});
+        }
+    }
+}
+
+static void argument(const hb *h, uint32_t instance, const hb_call *call, int arg, pta_places *out)
+{
+    vec_clear(out);
+    if (arg < 0) return;
+    pta_operand what = h->program->calls.data[call->call].args[arg];
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, out);
+}
+
+static bool share(const pta_places *a, const pta_places *b)
+{
+    if (!a->len || !b->len) return true; /* nothing is known */
+    for (uint32_t i = 0; i < a->len; i++)
+        for (uint32_t k = 0; k < b->len; k++)
+            if (a->data[i].site == b->data[k].site && a->data[i].context == b->data[k].context) return true;
+    return false;
+}
+
+/* Whether an event and a loop may have the same base. */
+static bool belongs(const hb *h, const hb_origin *o, const loop_call *loop)
+{
+    pta_places mine = {0}, its = {0};
+    bool found = !o->by || o->by->kind != SYNC_EVENT || !o->sites.len;
+    argument(h, loop->at.instance, loop->call, loop->sync->arg, &its);
+    for (uint32_t s = 0; s < o->sites.len && !found; s++) {
+        const hb_call *call = hb_call_at(h, h->instances[o->sites.data[s].instance].func, o->sites.data[s].insn);
+        if (!call) {
+            found = true;
+            break;
+        }
+        argument(h, o->sites.data[s].instance, call, o->by->arg, &mine);
+        found = share(&mine, &its);
+    }
+    vec_free(&mine);
+    vec_free(&its);
+    return found;
+}
+
+static void carry(hb *h, hb_origin *o, hb_point at)
+{
+    for (uint32_t t = 0; t < h->origins.len; t++) {
+        const hb_origin *thread = &h->origins.data[t];
+        if (thread->kind > HB_THREAD || !hb_bit(thread->self, at.instance)) continue;
+        vec_push(&o->carriers, t);
+        vec_push(&o->at, at);
+        o->placed = true;
+    }
+}
+
+/* The end of main: behind the last instruction of its code. */
+static void carry_to_end(hb *h, hb_origin *o)
+{
+    for (uint32_t e = 0; e < h->edge_count; e++) {
+        const pta_call_edge *edge = &h->edges[e];
+        const pta_func *caller = &h->program->funcs.data[h->instances[edge->caller].func];
+        if (hb_spawns(h, edge) || caller->lift || strcmp(caller->name, "__libc_start_main")) continue;
+        const lift_func *f = hb_instance_code(h, edge->callee);
+        for (uint32_t b = 0; f && b < f->block_count; b++) {
+            const lift_block *block = &f->blocks[b];
+            if (block->end_kind != END_RET || !block->insn_count) continue;
+            vec_push(&o->carriers, 0);
+            vec_push(&o->at, (hb_point){edge->callee, block->first_insn + block->insn_count - 1});
+            o->placed = true;
+        }
+    }
+}
+
+void hb_events_place(hb *h)
+{
+    loop_calls loops = {0};
+    find_loops(h, &loops);
+    for (uint32_t i = 1; i < h->origins.len; i++) {
+        hb_origin *o = &h->origins.data[i];
+        if (o->kind == HB_AT_EXIT) carry_to_end(h, o);
+        for (uint32_t l = 0; l < loops.len; l++) {
+            bool exits = loops.data[l].sync->kind == SYNC_EXIT;
+            if (o->kind == HB_AT_EXIT && exits) carry(h, o, loops.data[l].at);
+            if (o->kind == HB_EVENT && !exits && belongs(h, o, &loops.data[l])) carry(h, o, loops.data[l].at);
+        }
+    }
+    vec_free(&loops);
+}

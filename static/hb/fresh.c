@@ -1,0 +1,135 @@
+/* Objects that nobody else knows yet: what a function does with what it has just allocated, before it stores the address or hands
+ * it on. Another thread that accesses the object has got its address from a word of memory; if the accesses of that word are
+ * ordered, so is everything that came before. */
+#include "static/hb/private.h"
+#include "static/hb/value.h"
+
+/* Calls that do not hand on the addresses they are given. */
+static bool keeps_quiet(const hb *h, const hb_call *call)
+{
+    uint32_t func = h->program->calls.data[call->call].func;
+    if (func == PTA_NO_FUNC || h->program->funcs.data[func].lift) return false;
+    const char *name = h->program->funcs.data[func].name;
+    if (call->touch) return true;
+    static const char *const quiet[] = {"pthread_mutex_init", "pthread_cond_init", "pthread_rwlock_init", "pthread_spin_init", "sem_init",
+                                        "pthread_barrier_init", "mtx_init", "cnd_init", "free", "abort", "printf", "omp_init_lock"};
+    for (unsigned i = 0; i < sizeof quiet / sizeof *quiet; i++)
+        if (!strcmp(name, quiet[i])) return true;
+    return false;
+}
+
+static bool is_about(const ir_func *ir, ir_value v, ir_value leaf)
+{
+    if (!v) return false;
+    value_sum s = value_of(ir, v);
+    for (uint32_t i = 0; i < s.count; i++)
+        if (s.terms[i].leaf == leaf) return true;
+    /* a choice between it and something else */
+    const ir_insn *insn = &ir->insns[value_plain(ir, v, 8)];
+    for (uint32_t i = 0; insn->op == IR_PHI && i < insn->b; i++)
+        if (value_plain(ir, ir->args[insn->a + i], 8) == leaf) return true;
+    return false;
+}
+
+/* Whether an instruction can be reached from another without passing a third. */
+static bool reaches(const lift_func *f, uint32_t from, uint32_t to, uint32_t cut)
+{
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    hb_numbers work = {0};
+    bool found = false;
+    uint32_t at = from + 1, block = hb_block_of(f, from);
+    for (;;) {
+        uint32_t end = f->blocks[block].first_insn + f->blocks[block].insn_count;
+        bool has_cut = cut >= at && cut < end, has_to = to >= at && to < end;
+        if (has_to && (!has_cut || to <= cut)) {
+            found = true;
+            break;
+        }
+        for (uint32_t e = f->blocks[block].first_succ; !has_cut && e < f->blocks[block].first_succ + f->blocks[block].succ_count; e++) {
+            if (hb_bit(seen, f->edges[e].to)) continue;
+            hb_set(seen, f->edges[e].to);
+            vec_push(&work, f->edges[e].to);
+        }
+        if (!work.len) break;
+        block = work.data[--work.len];
+        at = f->blocks[block].first_insn;
+    }
+    vec_free(&work);
+    free(seen);
+    return found;
+}
+
+/* Whether the address has got out of the function's hands before an instruction. */
+static bool is_out(const hb *h, uint32_t func, const lift_func *f, ir_value leaf, uint32_t made, uint32_t insn)
+{
+    for (ir_value v = 1; v < f->ir->insn_count; v++) {
+        const ir_insn *store = &f->ir->insns[v];
+        if (store->op != IR_STORE || !store->b || f->ir->insns[store->a].flags & IR_PROMOTED || store->width != 8) continue;
+        if (is_about(f->ir, store->b, leaf) && !is_about(f->ir, f->ir->insns[store->a].a, leaf) && reaches(f, store->insn, insn, made)) return true;
+    }
+    for (uint32_t c = 0; c < h->funcs[func].call_count; c++) {
+        const hb_call *call = &h->funcs[func].calls[c];
+        if (!call->value || call->insn == made || keeps_quiet(h, call)) continue;
+        bool given = false;
+        uint16_t needs = h->program->calls.data[call->call].func == PTA_NO_FUNC ? 63 : h->program->funcs.data[h->program->calls.data[call->call].func].needs;
+        for (unsigned a = 0; a < 6 && !given; a++)
+            given = needs >> a & 1 && is_about(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + a], leaf);
+        if (given && reaches(f, call->insn, insn, made)) return true;
+    }
+    return false;
+}
+
+/* The pointer that a loop begins with. */
+static ir_value root_of(const ir_func *ir, ir_value leaf)
+{
+    const ir_insn *phi = &ir->insns[leaf];
+    ir_value root = 0;
+    if (phi->op != IR_PHI) return leaf;
+    for (uint32_t i = 0; i < phi->b; i++) {
+        value_sum s = value_of(ir, ir->args[phi->a + i]);
+        if (!s.known || s.count != 1 || s.terms[0].factor != 1) return leaf;
+        if (s.terms[0].leaf == leaf) continue;
+        if (root && root != s.terms[0].leaf) return leaf;
+        root = s.terms[0].leaf;
+    }
+    return root ? root : leaf;
+}
+
+bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p)
+{
+    const lift_func *f = hb_code(h, t->func);
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (t->flags & HB_LIBRARY || !t->ir || f->ir->insns[t->ir].op != IR_ACCESS) return false;
+    if (h->program->sites.data[p->place.site].kind != PTA_HEAP || t->place_count != 1) return false;
+    value_sum sum = value_address(f->ir, &f->ir->insns[t->ir]);
+    if (!sum.known || sum.count == 0) return false;
+    for (uint32_t k = 0; k < sum.count; k++) {
+        ir_value root = root_of(f->ir, sum.terms[k].leaf);
+        const ir_insn *result = &f->ir->insns[root];
+        if (sum.terms[k].factor != 1 || result->op != IR_RESULT || result->var != IR_RAX) continue;
+        uint32_t made = f->ir->insns[result->a].insn;
+        for (uint32_t i = 0, n = pta_heap_calls(h->p, &p->place, calls); i < n; i++)
+            if (h->program->calls.data[calls[i]].caller == t->func && h->call_insn[calls[i]] == made)
+                return !is_out(h, t->func, f, root, made, t->insn);
+    }
+    return false;
+}
+
+bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
+{
+    for (uint32_t w = *from; w < h->memory.len; w++) {
+        const hb_word *word = &h->memory.data[w];
+        uint32_t holder = hb_object(h, word->word.site, word->word.context);
+        uint8_t kind = h->program->sites.data[word->word.site].kind;
+        if (holder == object || kind == PTA_LIBRARY || kind == PTA_EXTERNAL || hb_stays(h, holder)) continue;
+        for (uint32_t i = 0; i < word->count; i++) {
+            const pta_place *place = &h->held.data[word->first + i];
+            const pta_site *site = &h->program->sites.data[place->site];
+            if (site->kind == PTA_FUNCTION || hb_object(h, site->memory, place->context) != object) continue;
+            *out = hb_extent_of(h, &word->word, 8, false);
+            *from = w + 1;
+            return true;
+        }
+    }
+    return false;
+}

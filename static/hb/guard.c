@@ -1,0 +1,111 @@
+/* Locks as an access sees them: by their object, or by their distance from what is accessed; and in words. */
+#include <stdio.h>
+
+#include "static/hb/lock.h"
+
+static void add_guard(hb_guards *out, hb_guard g)
+{
+    for (uint32_t i = 0; i < out->len; i++)
+        if (out->data[i].kind == g.kind && out->data[i].lock == g.lock && out->data[i].at == g.at) {
+            out->data[i].shared &= g.shared;
+            return;
+        }
+    vec_push(out, g);
+}
+
+void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out)
+{
+    const lockset_table *t = &h->locks->table;
+    const pta_site *site = &h->program->sites.data[place->place.site];
+    const lift_func *f = hb_code(h, touch->func);
+    uint32_t count;
+    const uint32_t *members = lockset_members(t, set, &count);
+    vec_clear(out);
+    for (uint32_t i = 0; i < count; i++) {
+        lock_element e = t->locks.data[members[i]];
+        if (e.kind == LOCK_HOLDER) continue;
+        if (e.kind == LOCK_OBJECT || e.kind == LOCK_NAMED) {
+            bool shared = e.shared;
+            e.shared = false; /* one number for both modes */
+            add_guard(out, (hb_guard){HB_GUARD_LOCK, shared, lockset_lock(&h->locks->table, e), 0});
+            if (e.kind == LOCK_OBJECT && place->place.exact && e.a == h->extents.data[place->extent].object)
+                add_guard(out, (hb_guard){HB_GUARD_NEAR, shared, place->place.site, e.at - site->base});
+            continue;
+        }
+        if (touch->flags & HB_LIBRARY || !touch->ir) continue;
+        value_sum address = value_address(f->ir, &f->ir->insns[touch->ir]);
+        if (e.b != touch->func) continue;
+        const value_sum *own = &h->locks->sums.data[e.a];
+        if (address.known && address.count == 1 && own->count == 1 && address.terms[0].leaf == own->terms[0].leaf &&
+            address.terms[0].factor >= (int64_t)touch->width) { /* equal addresses have equal indices */
+            uint64_t key = map_hash(map_hash((uint64_t)address.terms[0].factor) + (uint64_t)own->terms[0].factor);
+            key = map_hash(map_hash(key + (uint64_t)address.add) + (uint64_t)e.at);
+            add_guard(out, (hb_guard){HB_GUARD_INDEX, e.shared, (uint32_t)key, (int64_t)key});
+        }
+        if (!value_same_terms(&address, own)) continue;
+        add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, place->place.site, place->place.offset + e.at - address.add});
+    }
+}
+
+bool hb_guarded(const hb_guards *a, const hb_guards *b)
+{
+    for (uint32_t i = 0; i < a->len; i++)
+        for (uint32_t k = 0; k < b->len; k++)
+            if (a->data[i].kind == b->data[k].kind && a->data[i].lock == b->data[k].lock && a->data[i].at == b->data[k].at &&
+                !(a->data[i].shared && b->data[k].shared))
+                return true;
+    return false;
+}
+
+void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size)
+{
+    const lock_element *e = &h->locks->table.locks.data[lock];
+    if (e->kind == LOCK_NAMED) {
+        snprintf(to, size, "%s", e->name);
+    } else if (e->kind == LOCK_OBJECT) {
+        char text[256];
+        pta_place place = {.site = h->object_list.data[e->a].site, .context = h->object_list.data[e->a].context, .exact = true,
+                           .offset = (int32_t)e->at};
+        pta_describe(h->p, &place, text, sizeof text);
+        snprintf(to, size, "%s", text[0] == '&' ? text + 1 : text);
+    } else if (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN) {
+        hb_one_lock_name(h, e->twin, to, size);
+    } else if (e->at) {
+        snprintf(to, size, "the lock %lld bytes into the object", (long long)e->at);
+    } else {
+        snprintf(to, size, "the lock of the object");
+    }
+}
+
+bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size)
+{
+    const lockset_table *t = &h->locks->table;
+    uint32_t count, n = 0;
+    const uint32_t *members = lockset_members(t, set, &count);
+    for (uint32_t k = 0; k < count; k++) {
+        const lock_element *e = &t->locks.data[members[k]];
+        if (e->kind == LOCK_HOLDER || (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN)) continue;
+        if (n++ != i) continue;
+        char text[240];
+        hb_one_lock_name(h, members[k], text, sizeof text);
+        snprintf(to, size, "%s%s", text, e->shared ? " (shared)" : "");
+        return true;
+    }
+    return false;
+}
+
+uint32_t hb_set_size(const hb *h, uint32_t set)
+{
+    uint32_t count;
+    lockset_members(&h->locks->table, set, &count);
+    return count;
+}
+
+uint32_t hb_set_lock(const hb *h, uint32_t set, uint32_t i)
+{
+    uint32_t count;
+    uint32_t lock = lockset_members(&h->locks->table, set, &count)[i];
+    const lock_element *e = &h->locks->table.locks.data[lock];
+    if (e->kind == LOCK_HOLDER) return HB_NONE;
+    return e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN ? e->twin : lock;
+}

@@ -1,0 +1,206 @@
+/* static/hb: who runs what, what is shared, what is ordered, which locks are held.
+ *
+ *   sync.c       what library functions mean to threads, by name; sync_table.c: the table
+ *   origin.c     threads and events: where they begin, who creates them, which instances of functions they run
+ *   call.c       the calls of each function in their order, and where they go
+ *   region.c     which code may run between two points: reachability over the code of an origin
+ *   join.c       which calls wait for which threads
+ *   order.c      shb_ordered: may two points run at the same time?
+ *   event.c      which threads run the handlers of events, signals and exits
+ *   lock.c       the locks that are certainly held at each point; lockset.c: sets of locks as numbers
+ *   value.c      what values are sums of; branch.c: what a branch says about them
+ *   memory.c     words of memory, owners of objects, what never leaves its thread
+ *   touch.c      the accesses, of code and of library functions, as ranges of objects
+ *   share.c      which ranges more than one origin accesses
+ *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
+ *   fresh.c      objects that nobody else knows yet
+ *   open.c       hb_open: all of it
+ *
+ * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
+ * are created and joined (the papers: ECHO 3, D4 4, O2 in the dissertation 6.3). A subgraph belongs to a function and is shared
+ * by all who run it; the numbers of functions, calls and accesses are dense, so that parts of it can be replaced.
+ *
+ * A position is an instance of a function and a machine instruction of it. */
+#ifndef RACE_HB_H
+#define RACE_HB_H
+
+#include "static/hb/sync.h"
+#include "static/pointer/pointer.h"
+
+enum { HB_NONE = UINT32_MAX };
+
+typedef struct {
+    uint32_t instance, insn;
+} hb_point;
+
+typedef enum {
+    HB_MAIN,
+    HB_THREAD,
+    HB_EVENT,   /* an event loop runs it */
+    HB_SIGNAL,
+    HB_AT_EXIT,
+    HB_ENTRY,   /* of a library: may be called by anybody at any time */
+    HB_OUTSIDE  /* its address is known to code that was not analysed */
+} hb_kind;
+
+typedef VEC(hb_point) hb_points;
+typedef VEC(uint32_t) hb_numbers;
+
+typedef struct {
+    uint8_t kind;       /* hb_kind */
+    bool overlaps;      /* two of it may run at the same time */
+    bool looped;        /* its model starts any number of it at once */
+    bool placed;        /* it is known which threads run it (`carriers`) and where */
+    uint32_t entry;     /* function */
+    uint32_t instance;  /* where it begins */
+    uint32_t model;     /* the instance of the library function that creates it, or HB_NONE */
+    hb_numbers models;  /* all of them */
+    uint32_t twin;      /* the other of two that stand for any number, or HB_NONE */
+    const sync_entry *by; /* what creates it, or NULL */
+    hb_points sites;    /* where in code it is created */
+    hb_numbers parents; /* origins that create it */
+    hb_numbers carriers; /* events: threads that run it, with the place in `at` */
+    hb_points at;
+    uint64_t *self;     /* instances that it runs; bits */
+} hb_origin;
+
+typedef struct hb hb;
+
+/* --- accesses -------------------------------------------------------------------------------------------------------- */
+
+typedef struct { /* bytes at + n * stride, `width` of them each, inside of [low, high) of an object */
+    uint32_t object;
+    uint32_t stride; /* 0: just one */
+    int64_t at, low, high;
+    uint32_t width;
+    uint32_t period;    /* of a class in a part of each element of an array: bytes [from, to) of every `period`; 0: of none */
+    int64_t from, to;
+} hb_extent;
+
+enum { HB_LIBRARY = 1 << 15 }; /* in flags: a library function does it */
+
+typedef struct {
+    uint32_t instance;
+    uint32_t func;
+    uint32_t insn;   /* machine instruction, in the function's lift_func->insns */
+    uint32_t ir;     /* its IR_ACCESS; of a library function the call */
+    uint16_t flags;  /* IR_READ, IR_WRITE, IR_ATOMIC, HB_LIBRARY */
+    uint16_t width;  /* 0: unknown */
+    uint32_t first_place, place_count; /* in hb->places */
+} hb_touch;
+
+typedef struct {
+    uint32_t extent;  /* number of an extent */
+    pta_place place;
+} hb_place;
+
+typedef struct {
+    uint32_t origins, threads, events, outside;
+    uint32_t joins, joins_unknown; /* calls that wait for threads; those of which it is not known for which */
+    uint64_t accesses;             /* of instances */
+    uint64_t accesses_unknown;     /* that may be to anything outside, or to anything at all */
+    uint64_t accesses_nowhere;     /* to nothing that is known */
+    uint32_t objects, objects_shared;
+    uint32_t locks, locksets;
+    uint32_t lock_calls, lock_calls_unknown; /* calls that take locks; those of which it is not known which one */
+} hb_statistics;
+
+typedef struct {
+    bool open;  /* exported functions may be called by anybody */
+    /* What functions of the user's own mean; NULL: nothing. May be NULL itself. */
+    const sync_entry *(*sync)(const void *with, const char *name);
+    const void *with;
+} hb_options;
+
+/* Requires a result of the program; both must outlive it. */
+hb *hb_open(const pta *p, const pta_program *program, const hb_options *options);
+void hb_close(hb *h);
+
+/* --- asking ---------------------------------------------------------------------------------------------------------- */
+
+const hb_origin *hb_origins(const hb *h, uint32_t *count);
+/* Whether an origin runs an instance. */
+bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
+/* A point of the user's own code: where the function of the standard library that a point is in was called. */
+hb_point hb_user_point(const hb *h, hb_point at);
+const char *hb_origin_name(const hb *h, uint32_t origin);
+
+/* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
+ * `reason` (or NULL) gets a few words when it is false. */
+bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason);
+
+/* All accesses, by function, instruction and instance. */
+const hb_touch *hb_touches(const hb *h, uint32_t *count);
+const hb_place *hb_places(const hb *h, const hb_touch *touch);
+const hb_extent *hb_extent_at(const hb *h, uint32_t extent);
+bool hb_overlap(const hb_extent *a, const hb_extent *b);
+/* An object that never leaves the thread that owns it. */
+bool hb_stays(const hb *h, uint32_t object);
+uint32_t hb_object_count(const hb *h);
+/* HB_NONE: there is none. */
+uint32_t hb_find_object(const hb *h, uint32_t site, uint32_t context);
+/* The first access of a function, or behind it. */
+uint32_t hb_first_touch(const hb *h, uint32_t func);
+void hb_object_at(const hb *h, uint32_t object, uint32_t *site, uint32_t *context);
+const hb_statistics *hb_stats(const hb *h);
+
+typedef struct {
+    const image_type *scalar; /* or NULL */
+    bool is_atomic, is_volatile;
+} hb_typed;
+/* What lies at a byte of a type. */
+hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
+
+/* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
+bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
+
+/* The access is to an object that its function has just allocated and nobody else knows yet. */
+bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p);
+/* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
+bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
+
+/* --- locks ----------------------------------------------------------------------------------------------------------- */
+
+/* The place is a lock that the program has made of atomics itself. */
+bool hb_is_spin(const hb *h, const pta_place *place);
+/* The set of locks held in front of a point; UINT32_MAX: the point is never reached. */
+uint32_t hb_locks_at(hb *h, hb_point at);
+
+typedef struct { /* a lock, seen from an access */
+    uint8_t kind;  /* HB_GUARD_* */
+    bool shared;
+    uint32_t lock; /* its number; of HB_GUARD_NEAR: of the access's site */
+    int64_t at;    /* HB_GUARD_NEAR: place of the lock in the object that is accessed */
+} hb_guard;
+enum { HB_GUARD_LOCK, HB_GUARD_NEAR, HB_GUARD_INDEX /* lock and access have one index: locks[i], data[i] */ };
+typedef VEC(hb_guard) hb_guards;
+
+/* What guards an access of a place when the locks of a set are held. */
+void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
+bool hb_guarded(const hb_guards *a, const hb_guards *b);
+/* The locks of a set in words, one after the other; false: no more. */
+bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size);
+void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size);
+
+typedef struct { /* taking a lock */
+    hb_point at;
+    uint32_t held; /* set, before */
+    uint32_t lock, value; /* what it is known as; HB_NONE */
+    uint64_t kind; /* hb_lock_kind of it; 0: unknown */
+    bool tries;    /* does not wait */
+    bool shared;
+} hb_taking;
+typedef VEC(hb_taking) hb_takings;
+void hb_lock_takings(hb *h, hb_takings *out);
+/* A number that is the same for all locks at one place of objects of one kind; 0: nothing is known. `*many`: there may be
+ * several of them. */
+uint64_t hb_lock_kind(const hb *h, uint32_t lock, bool *many);
+bool hb_lock_is_value(const hb *h, uint32_t lock);
+bool hb_lock_shared(const hb *h, uint32_t lock);
+/* Whether the function at a point compares the addresses of two locks: it takes them in the order of their addresses. */
+bool hb_compares(const hb *h, hb_point at, uint32_t a, uint32_t b);
+/* The locks of a set. HB_NONE: none of interest. */
+uint32_t hb_set_size(const hb *h, uint32_t set);
+uint32_t hb_set_lock(const hb *h, uint32_t set, uint32_t i);
+
+#endif

@@ -1,0 +1,375 @@
+/* Where threads are alive: from the call that creates one to the call that waits for it.
+ *
+ * A call of join names handles (objects that the models of pthread_create make). It ends a thread for certain when the thread is
+ * the only one it can mean. Threads that a loop creates are ended where a loop of joins is left: that it joins as many as were
+ * created is taken for granted, unless both loops count to different constants. */
+#include "static/hb/private.h"
+#include "static/hb/value.h"
+
+typedef struct {
+    uint32_t instance;
+    const hb_call *call;
+    const sync_entry *sync;
+    hb_numbers threads; /* origins that it may wait for */
+    bool certain;       /* it waits for nothing else */
+    bool last;          /* of joins that together wait for every element of an array */
+    bool has_from;
+    pta_place from;     /* the variable that holds the handle */
+    uint32_t loop;      /* of the function, + 1; 0: none */
+} join_call;
+
+typedef struct {
+    VEC(join_call) joins;
+    hb_numbers cutters;
+    uint32_t of;   /* the origin that is looked at */
+    bool trusting; /* a join that may mean several threads means this one: to be checked afterwards */
+} join_state;
+
+static uint32_t loop_of(const hb *h, uint32_t instance, uint32_t insn)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    return f->ir->blocks[hb_block_of(f, insn)].loop;
+}
+
+static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    for (uint32_t l = ir->blocks[block].loop; l; l = ir->loops[l - 1].parent)
+        if (l == loop) return true;
+    return false;
+}
+
+/* The threads whose handle may be at a place. */
+static bool add_handle(const hb *h, const pta_place *place, hb_numbers *to)
+{
+    bool found = false;
+    const pta_site *site = &h->program->sites.data[place->site];
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        for (uint32_t m = 0; m < origin->models.len; m++) {
+            const pta_instance *model = &h->instances[origin->models.data[m]];
+            if (site->kind != PTA_HEAP || site->func != model->func || place->context != model->context) continue;
+            vec_push(to, o);
+            found = true;
+            break;
+        }
+    }
+    return found;
+}
+
+static void find_handles(hb *h, join_call *join)
+{
+    pta_places places = {0}, held = {0};
+    pta_operand what = h->program->calls.data[join->call->call].args[join->sync->arg];
+    if (what.var != PTA_NO_VAR) hb_points_to(h, join->instance, what, &places);
+    join->certain = places.len > 0;
+    for (uint32_t i = 0; i < places.len; i++) {
+        if (!join->sync->direct) {
+            join->certain &= add_handle(h, &places.data[i], &join->threads);
+            continue;
+        }
+        hb_holds(h, &places.data[i], &held);
+        for (uint32_t k = 0; k < held.len; k++)
+            add_handle(h, &held.data[k], &join->threads);
+    }
+    vec_free(&places);
+    vec_free(&held);
+}
+
+/* The variable whose content is joined. */
+static void find_variable(const hb *h, join_call *join)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    uint32_t count;
+    const pta_access *accesses = pta_accesses(h->program, h->instances[join->instance].func, &count);
+    pta_places places = {0};
+    if (!join->call->value || join->sync->direct) return;
+    ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg], 8);
+    if (!v || f->ir->insns[v].op != IR_LOAD) return;
+    const ir_insn *access = &f->ir->insns[f->ir->insns[v].a];
+    for (uint32_t a = 0; a < count && !join->has_from; a++) {
+        if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
+        pta_access_places_in(h->p, join->instance, &accesses[a], &places);
+        if (places.len != 1 || !places.data[0].exact) continue;
+        join->has_from = true;
+        join->from = places.data[0];
+    }
+    vec_free(&places);
+}
+
+/* Joins one after the other of all elements of an array: the loop that joined them was unrolled. */
+static void find_unrolled(const hb *h, join_state *s)
+{
+    for (uint32_t i = 0; i < s->joins.len; i++) {
+        join_call *join = &s->joins.data[i];
+        if (!join->has_from || join->loop) continue;
+        const pta_site *site = &h->program->sites.data[join->from.site];
+        const lift_func *f = hb_instance_code(h, join->instance);
+        uint64_t covered = 8;
+        bool last = true;
+        for (uint32_t k = 0; k < s->joins.len && last; k++) {
+            const join_call *other = &s->joins.data[k];
+            if (k == i || !other->has_from || other->instance != join->instance || other->from.site != join->from.site ||
+                other->from.context != join->from.context || other->from.offset == join->from.offset)
+                continue;
+            uint32_t x = hb_block_of(f, other->call->insn), y = hb_block_of(f, join->call->insn);
+            last = x == y ? other->call->insn < join->call->insn : ir_dominates(f->ir, x, y);
+            covered += 8;
+        }
+        join->last = last && covered > 8 && site->size && covered == site->size;
+    }
+}
+
+static void find_joins(hb *h, join_state *s)
+{
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        if (!hb_instance_code(h, i)) continue;
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++) {
+            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
+            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_TEAM &&
+                          sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH))
+                continue;
+            join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
+            if (sync->kind == SYNC_JOIN) {
+                find_handles(h, &join);
+                find_variable(h, &join);
+            }
+            vec_push(&s->joins, join);
+        }
+    }
+    find_unrolled(h, s);
+}
+
+/* --- loops ------------------------------------------------------------------------------------------------------------ */
+
+/* The number that a loop counts to, if it is a constant. */
+static bool loop_count(const ir_func *ir, uint32_t loop, int64_t *count)
+{
+    const ir_loop *l = &ir->loops[loop - 1];
+    for (uint32_t i = 0; i < l->block_count; i++) {
+        uint32_t block = ir->loop_blocks[l->first_block + i];
+        value_condition condition;
+        bool leaves = false;
+        const lift_block *b = &ir->func->blocks[block];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
+            leaves |= !in_loop(ir, loop, ir->func->edges[e].to);
+        if (!leaves || !value_test(ir, block, true, &condition) || condition.b) continue;
+        if (condition.imm > 1) return *count = condition.imm, true;
+    }
+    return false;
+}
+
+static bool differ(const hb *h, hb_point created, const join_call *join)
+{
+    int64_t made, waited;
+    const ir_func *from = hb_instance_code(h, created.instance)->ir, *to = hb_instance_code(h, join->instance)->ir;
+    uint32_t loop = loop_of(h, created.instance, created.insn);
+    if (!loop || !join->loop || from != to) return false;
+    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && made % waited && waited % made;
+}
+
+typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
+
+static bool has_number(const hb_numbers *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < list->len; i++)
+        if (list->data[i] == n) return true;
+    return false;
+}
+
+/* All of them were created by one call. */
+static bool one_creation(const hb *h, const join_call *join)
+{
+    const hb_origin *first = &h->origins.data[join->threads.data[0]];
+    for (uint32_t i = 1; i < join->threads.len; i++) {
+        const hb_origin *o = &h->origins.data[join->threads.data[i]];
+        if (o->model != first->model) return false;
+    }
+    return true;
+}
+
+static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread, bool trusting)
+{
+    const hb_origin *o = &h->origins.data[thread];
+    uint8_t made = o->by ? o->by->kind : SYNC_NONE;
+    switch (join->sync->kind) {
+    case SYNC_DISPATCH:
+    case SYNC_JOIN_TASKS: return made == SYNC_TASK ? JOIN_CALL : JOIN_NOT;
+    case SYNC_BARRIER: return made == SYNC_TASK && join->sync->arg < 0 ? JOIN_CALL : JOIN_NOT;
+    case SYNC_JOIN_TEAM: return o->looped ? JOIN_CALL : JOIN_NOT;
+    default: break;
+    }
+    if (!has_number(&join->threads, thread)) return JOIN_NOT;
+    bool apart = false, here = true; /* created in a loop that the join is not in; in the same function */
+    for (uint32_t k = 0; k < o->sites.len; k++) {
+        uint32_t loop = loop_of(h, o->sites.data[k].instance, o->sites.data[k].insn);
+        bool same = o->sites.data[k].instance == join->instance;
+        apart |= same ? loop != join->loop : loop || join->loop;
+        here &= same;
+        if (differ(h, o->sites.data[k], join)) return JOIN_NOT;
+    }
+    if (join->last) return JOIN_CALL;
+    if (apart) return join->loop ? JOIN_LOOP : JOIN_NOT;
+    bool sure = one_creation(h, join) || trusting;
+    if (sure && (here || (o->sites.len == 1 && h->once[o->sites.data[0].instance]))) return JOIN_CALL;
+    return JOIN_NOT;
+}
+
+static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = with[1];
+    if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
+    for (uint32_t j = 0; j < s->joins.len; j++)
+        if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
+            return effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
+    return false;
+}
+
+/* Whether a value is computed from another. */
+static bool depends(const ir_func *ir, ir_value v, ir_value on, unsigned depth)
+{
+    if (!v || depth > 8) return false;
+    if (value_alike(ir, v, on)) return true;
+    const ir_insn *insn = &ir->insns[v];
+    switch (insn->op) {
+    case IR_COPY: case IR_SEXT: case IR_LEA: case IR_SUB: case IR_SHL: case IR_MUL: case IR_EXTRACT: case IR_AND:
+        return depends(ir, insn->a, on, depth + 1) || depends(ir, insn->b, on, depth + 1);
+    default: return false;
+    }
+}
+
+/* Through blocks that do nothing but go on. */
+static uint32_t go_on(const lift_func *f, const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    for (unsigned i = 0; i < 3 && !in_loop(ir, loop, block) && f->blocks[block].succ_count == 1; i++)
+        block = f->edges[f->blocks[block].first_succ].to;
+    return block;
+}
+
+/* A branch that leaves a whole loop out, because there is nothing to do for it. */
+static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t to, uint32_t other)
+{
+    const lift_func *f = ir->func;
+    const ir_loop *l = &ir->loops[loop - 1];
+    bool leaves = false, about = false;
+    value_condition guard, exit;
+    if (!in_loop(ir, loop, go_on(f, ir, loop, other)) || !value_test(ir, block, true, &guard)) return false;
+    for (uint32_t i = 0; i < l->block_count; i++) {
+        uint32_t inside = ir->loop_blocks[l->first_block + i];
+        const lift_block *b = &f->blocks[inside];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            uint32_t out = f->edges[e].to;
+            if (in_loop(ir, loop, out)) continue;
+            for (unsigned k = 0; k < 3; k++) { /* to the same place as the loop does */
+                leaves |= out == to;
+                if (f->blocks[out].succ_count != 1) break;
+                out = f->edges[f->blocks[out].first_succ].to;
+            }
+        }
+        if (!value_test(ir, inside, true, &exit)) continue;
+        ir_value bounds[] = {exit.a, exit.b}, looked[] = {guard.a, guard.b};
+        for (unsigned k = 0; k < 4; k++)
+            about |= bounds[k / 2] && looked[k % 2] && depends(ir, bounds[k / 2], looked[k % 2], 0);
+    }
+    return leaves && about;
+}
+
+/* The edge on which the thread could not be created. */
+static bool is_failure(const hb *h, uint32_t thread, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const hb_origin *o = &h->origins.data[thread];
+    const lift_func *f = hb_instance_code(h, instance);
+    value_condition c;
+    if (f->blocks[from].end_kind != END_BRANCH || o->kind != HB_THREAD) return false;
+    if (!value_test(f->ir, from, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.imm || c.code != VALUE_NOT_EQUAL) return false;
+    const ir_insn *result = &f->ir->insns[c.a];
+    if (result->op != IR_RESULT || result->var != IR_RAX) return false;
+    for (uint32_t s = 0; s < o->sites.len; s++)
+        if (o->sites.data[s].instance == instance && o->sites.data[s].insn == f->ir->insns[result->a].insn) return true;
+    return false;
+}
+
+static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = with[1];
+    const lift_func *f = hb_instance_code(h, instance);
+    uint32_t to = f->edges[edge].to;
+    if (is_failure(h, s->of, instance, from, edge)) return true;
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->instance != instance || !join->loop || effect_of(h, join, s->of, s->trusting) != JOIN_LOOP) continue;
+        uint32_t loop = join->loop;
+        bool inside = in_loop(f->ir, loop, from);
+        if (inside && !in_loop(f->ir, loop, to)) return true;
+        const lift_block *b = &f->blocks[from];
+        if (inside || b->succ_count != 2 || in_loop(f->ir, loop, to)) continue;
+        uint32_t other = f->edges[b->first_succ].to == to ? f->edges[b->first_succ + 1].to : f->edges[b->first_succ].to;
+        if (is_guard(f->ir, loop, from, to, other)) return true;
+    }
+    return false;
+}
+
+static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
+{
+    const hb_origin *origin = &h->origins.data[s->of];
+    bool team = origin->by && origin->by->kind == SYNC_TEAM;
+    vec_clear(&s->cutters);
+    for (uint32_t i = 0; i < origin->sites.len; i++) /* where it may fail to be created */
+        vec_push(&s->cutters, origin->sites.data[i].instance);
+    for (uint32_t j = 0; j < s->joins.len; j++)
+        if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
+    hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
+                    .origin = HB_NONE};
+    hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
+}
+
+/* A variable that holds first one handle, then another, was trusted to hold the right one: so it is, as long as none of the other
+ * threads is created while this one lives. */
+static bool was_right(const hb *h, const join_state *s, const hb_region *live)
+{
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of) || one_creation(h, join)) continue;
+        if (effect_of(h, join, s->of, true) == effect_of(h, join, s->of, false)) continue;
+        for (uint32_t i = 0; i < join->threads.len; i++) {
+            const hb_origin *other = &h->origins.data[join->threads.data[i]];
+            for (uint32_t k = 0; k < other->sites.len; k++)
+                if (hb_region_has(live, other->sites.data[k])) return false;
+        }
+    }
+    return true;
+}
+
+void hb_lives_open(hb *h)
+{
+    join_state s = {0};
+    const void *with[] = {h, &s};
+    find_joins(h, &s);
+    h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        s.of = o;
+        s.trusting = true;
+        walk_life(h, &s, with, &h->lives[o].live);
+        if (was_right(h, &s, &h->lives[o].live)) continue;
+        hb_region_free(&h->lives[o].live);
+        s.trusting = false;
+        walk_life(h, &s, with, &h->lives[o].live);
+    }
+    for (uint32_t j = 0; j < s.joins.len; j++)
+        vec_free(&s.joins.data[j].threads);
+    vec_free(&s.joins);
+    vec_free(&s.cutters);
+}
+
+void hb_lives_close(hb *h)
+{
+    for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
+        hb_region_free(&h->lives[o].live);
+        if (h->lives[o].has_ever) hb_region_free(&h->lives[o].ever);
+    }
+    free(h->lives);
+}

@@ -1,0 +1,50 @@
+/* The locks that are certainly held at each point. */
+#ifndef RACE_HB_LOCK_H
+#define RACE_HB_LOCK_H
+
+#include "static/hb/lockset.h"
+#include "static/hb/private.h"
+#include "static/hb/value.h"
+
+typedef struct { /* a lock that a function lets go of without having taken it */
+    uint8_t kind;  /* RELEASE_* */
+    uint8_t param;
+    int64_t at;    /* param + at; of a holder: the variable at param + at holds it */
+    uint32_t lock; /* RELEASE_LOCK */
+    pta_places places; /* RELEASE_PLACES: one of these; none: of any */
+} lock_release;
+
+enum { RELEASE_LOCK, RELEASE_PARAM, RELEASE_HOLDER, RELEASE_PLACES };
+
+typedef struct {
+    bool matters;   /* something in it, or below it, takes or lets go of locks */
+    bool has_spin;  /* it may store to a lock that is made of atomics */
+    uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
+    uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
+    VEC(lock_release) releases;
+    uint32_t *blocks; /* per block: held on entry to it */
+} lock_instance;
+
+typedef struct {
+    pta_place place; /* in the memory's site */
+} spin_place;
+
+typedef struct hb_locks {
+    lockset_table table;
+    lock_instance *instances;
+    VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
+    VEC(uint32_t) sum_func;
+    map64 sum_map;
+    map64 instance_map; /* func and context */
+    VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
+    VEC(spin_place) spins;
+    VEC(spin_place) guards;
+} hb_locks;
+
+/* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
+ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
+
+void hb_locks_open(hb *h);
+void hb_locks_close(hb *h);
+
+#endif

@@ -1,0 +1,191 @@
+/* Whether two points may run at the same time, by what creates and joins what: ECHO 3.2, with positions instead of paths. */
+#include "static/hb/private.h"
+
+enum { DEPTH = 12 };
+
+static bool is_parent(const hb_origin *o, uint32_t parent)
+{
+    for (uint32_t i = 0; i < o->parents.len; i++)
+        if (o->parents.data[i] == parent) return true;
+    return false;
+}
+
+static bool is_ancestor(const hb *h, uint32_t ancestor, uint32_t o, unsigned depth)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    if (is_parent(origin, ancestor)) return true;
+    for (uint32_t i = 0; i < origin->parents.len && depth < DEPTH; i++)
+        if (origin->parents.data[i] != o && is_ancestor(h, ancestor, origin->parents.data[i], depth + 1)) return true;
+    return false;
+}
+
+static const hb_region *ever_of(const hb *h, uint32_t o)
+{
+    hb_life *life = &h->lives[o];
+    if (!life->has_ever) {
+        hb_walk walk = {.origin = HB_NONE};
+        hb_region_walk(h, &walk, h->origins.data[o].sites.data, h->origins.data[o].sites.len, &life->ever);
+        life->has_ever = true;
+    }
+    return &life->ever;
+}
+
+static bool is_team(const hb_origin *o)
+{
+    return o->by && (o->by->kind == SYNC_TEAM || o->by->kind == SYNC_TASK);
+}
+
+/* Whether `o` may be alive while `in`, one of those that led to it, is at a point. */
+static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool ever, unsigned depth)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    if (depth > DEPTH) return true;
+    for (uint32_t i = 0; i < origin->parents.len; i++) {
+        uint32_t parent = origin->parents.data[i];
+        if (parent == in) {
+            if (hb_region_has(ever ? ever_of(h, o) : &h->lives[o].live, at)) return true;
+        } else if (parent != o && is_ancestor(h, in, parent, 0)) {
+            /* A team ends with all that it has started. */
+            bool outlives = h->lives[o].live.ends && !is_team(&h->origins.data[parent]);
+            if (alive_at(h, parent, in, at, ever || outlives, depth + 1)) return true;
+        }
+    }
+    return false;
+}
+
+static bool overlaps(const hb *h, uint32_t x, uint32_t y, unsigned depth);
+
+/* Both have led from children of `top`; one of them was started while the other was alive. */
+static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
+{
+    if (h->origins.data[top].overlaps) return true;
+    for (uint32_t c = 1; c < h->origins.len; c++) {
+        const hb_origin *child = &h->origins.data[c];
+        if (!is_parent(child, top)) continue;
+        bool to_y = c == y || is_ancestor(h, c, y, 0), to_x = c == x || is_ancestor(h, c, x, 0);
+        for (uint32_t s = 0; s < child->sites.len; s++) {
+            if (!hb_bit(h->origins.data[top].self, child->sites.data[s].instance)) continue;
+            if (to_y && !to_x && alive_at(h, x, top, child->sites.data[s], false, 0)) return true;
+            if (to_x && !to_y && alive_at(h, y, top, child->sites.data[s], false, 0)) return true;
+            if (to_x && to_y && c != x && c != y && child->overlaps) return true;
+        }
+    }
+    return false;
+}
+
+/* Of threads of which none has led to the other. */
+static bool overlaps(const hb *h, uint32_t x, uint32_t y, unsigned depth)
+{
+    if (x == y || h->origins.data[x].twin == y) return h->origins.data[x].overlaps;
+    if (depth > DEPTH) return true;
+    bool any = false;
+    for (uint32_t top = 0; top < h->origins.len; top++) {
+        if (!is_ancestor(h, top, x, 0) || !is_ancestor(h, top, y, 0)) continue;
+        any = true;
+        if (meet_below(h, top, x, y)) return true;
+    }
+    return !any;
+}
+
+/* Two threads (of main, threads, entries) at two points. */
+static bool threads_meet(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b)
+{
+    const hb_origin *ox = &h->origins.data[x], *oy = &h->origins.data[y];
+    if (x == y || ox->twin == y) return ox->overlaps;
+    if (ox->kind == HB_ENTRY || oy->kind == HB_ENTRY || ox->kind == HB_OUTSIDE || oy->kind == HB_OUTSIDE) return true;
+    bool up = is_ancestor(h, x, y, 0), down = is_ancestor(h, y, x, 0);
+    if (up && (ox->overlaps || alive_at(h, y, x, a, false, 0))) return true;
+    if (down && (oy->overlaps || alive_at(h, x, y, b, false, 0))) return true;
+    if (up || down) return false;
+    return overlaps(h, x, y, 0);
+}
+
+/* A signal may come at any time after its handler is installed. That the thread which installs the handler also runs it is taken for
+ * granted: with itself it does not race. */
+static bool signal_meets(const hb *h, uint32_t handler, uint32_t y, hb_point b)
+{
+    const hb_origin *o = &h->origins.data[handler];
+    uint8_t kind = h->origins.data[y].kind;
+    if (kind == HB_SIGNAL || kind == HB_AT_EXIT) return false;
+    (void)b;
+    return !is_parent(o, y);
+}
+
+static bool is_thread(const hb_origin *o)
+{
+    return o->kind == HB_MAIN || o->kind == HB_THREAD || o->kind == HB_ENTRY || o->kind == HB_OUTSIDE;
+}
+
+static bool event_meets(const hb *h, uint32_t x, uint32_t y, hb_point b)
+{
+    const hb_origin *o = &h->origins.data[x], *other = &h->origins.data[y];
+    if (!o->placed) { /* some one thread runs it; when is not known */
+        if (other->kind == HB_MAIN) return false;
+        return is_thread(other) || (other->kind == HB_EVENT && other->placed && event_meets(h, y, x, (hb_point){0}));
+    }
+    for (uint32_t i = 0; i < o->carriers.len; i++) {
+        if (is_thread(other) && threads_meet(h, o->carriers.data[i], o->at.data[i], y, b)) return true;
+        if (is_thread(other)) continue;
+        if (!other->placed) return true;
+        for (uint32_t k = 0; k < other->carriers.len; k++)
+            if (threads_meet(h, o->carriers.data[i], o->at.data[i], other->carriers.data[k], other->at.data[k])) return true;
+    }
+    return false;
+}
+
+bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason)
+{
+    const hb_origin *ox = &h->origins.data[x], *oy = &h->origins.data[y];
+    const char *why = NULL;
+    bool meet;
+    if (ox->kind == HB_SIGNAL || oy->kind == HB_SIGNAL) {
+        meet = ox->kind == HB_SIGNAL ? signal_meets(h, x, y, b) : signal_meets(h, y, x, a);
+        why = "a signal may come at any time";
+    } else if (!is_thread(ox)) {
+        meet = event_meets(h, x, y, b);
+        why = "the event may come while the other thread runs";
+    } else if (!is_thread(oy)) {
+        meet = event_meets(h, y, x, a);
+        why = "the event may come while the other thread runs";
+    } else {
+        meet = threads_meet(h, x, a, y, b);
+        if (x == y || ox->twin == y)
+            why = "several such threads run at the same time";
+        else if (is_ancestor(h, x, y, 0) || is_ancestor(h, y, x, 0))
+            why = "the thread is running then: it was created before and is joined later, if at all";
+        else
+            why = "both threads are running then";
+    }
+    if (meet && reason) *reason = why;
+    return !meet;
+}
+
+/* Two of one origin at the same time: it was created again before it was joined, or its creator overlaps. */
+static void find_overlap(hb *h, uint32_t o)
+{
+    hb_origin *origin = &h->origins.data[o];
+    if (origin->overlaps || origin->kind == HB_MAIN) return;
+    bool again = origin->looped || origin->kind == HB_OUTSIDE;
+    for (uint32_t s = 0; s < origin->sites.len && !again && origin->kind == HB_THREAD; s++)
+        again = hb_region_has(&h->lives[o].live, origin->sites.data[s]) && !hb_from_table(h, o, origin->sites.data[s]);
+    for (uint32_t i = 0; i < origin->parents.len && !again; i++) {
+        uint32_t parent = origin->parents.data[i];
+        again = parent == o || h->origins.data[parent].overlaps;
+        for (uint32_t k = 0; k < i && !again; k++)
+            again = origin->parents.data[k] != parent;
+    }
+    origin->overlaps = again;
+}
+
+void hb_overlaps_find(hb *h)
+{
+    for (unsigned round = 0; round < DEPTH; round++) {
+        bool changed = false;
+        for (uint32_t o = 1; o < h->origins.len; o++) {
+            bool before = h->origins.data[o].overlaps;
+            find_overlap(h, o);
+            changed |= before != h->origins.data[o].overlaps;
+        }
+        if (!changed) break;
+    }
+}

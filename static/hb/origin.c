@@ -1,0 +1,310 @@
+/* Origins: the program's start, threads, events. An origin is an instance of its entry function and the call that creates it;
+ * what it runs follows from the call graph. A thread that a loop creates comes as two, which stand for any number. */
+#include "static/hb/private.h"
+
+enum { LEADS = 6 }; /* library functions between the code and what creates a thread */
+
+/* The points of code from which an instance of a library function is called. */
+static void leading_points(const hb *h, uint32_t instance, unsigned depth, hb_points *out)
+{
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_instance_code(h, e->caller))
+            vec_push(out, (hb_point){e->caller, h->call_insn[e->call]});
+        else if (depth < LEADS)
+            leading_points(h, e->caller, depth + 1, out);
+    }
+}
+
+static bool leads_in_loop(const hb *h, uint32_t instance, unsigned depth)
+{
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (h->program->calls.data[e->call].in_loop) return true;
+        if (!hb_instance_code(h, e->caller) && depth < LEADS && leads_in_loop(h, e->caller, depth + 1)) return true;
+    }
+    return false;
+}
+
+static uint8_t kind_of(const hb *h, const pta_call_edge *e, const sync_entry *by)
+{
+    if (h->instances[e->caller].func == h->program->outside) return HB_OUTSIDE;
+    if (h->program->calls.data[e->call].spawn == PTA_SPAWN_THREAD) return HB_THREAD;
+    if (by && by->kind == SYNC_SIGNAL) return HB_SIGNAL;
+    if (by && by->kind == SYNC_AT_EXIT) return HB_AT_EXIT;
+    return HB_EVENT;
+}
+
+static void add_points(hb_points *to, const hb_points *from)
+{
+    for (uint32_t i = 0; i < from->len; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < to->len && !known; k++)
+            known = to->data[k].instance == from->data[i].instance && to->data[k].insn == from->data[i].insn;
+        if (!known) vec_push(to, from->data[i]);
+    }
+}
+
+static void add_spawned(hb *h, const pta_call_edge *e)
+{
+    const char *model = h->program->funcs.data[h->instances[e->caller].func].name;
+    const sync_entry *by = hb_sync(h, model);
+    uint8_t kind = kind_of(h, e, by);
+    hb_points sites = {0};
+    if (kind != HB_OUTSIDE) {
+        if (hb_instance_code(h, e->caller))
+            vec_push(&sites, (hb_point){e->caller, h->call_insn[e->call]});
+        else
+            leading_points(h, e->caller, 0, &sites);
+    }
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        hb_origin *known = &h->origins.data[o];
+        bool same = known->instance == e->callee && known->kind == kind;
+        bool here = !sites.len || !known->sites.len ||
+                    (known->sites.data[0].insn == sites.data[0].insn &&
+                     h->instances[known->sites.data[0].instance].func == h->instances[sites.data[0].instance].func);
+        if (!same || !here) continue;
+        add_points(&known->sites, &sites);
+        vec_push(&known->models, e->caller);
+        vec_free(&sites);
+        return;
+    }
+    hb_origin o = {.kind = kind, .entry = h->instances[e->callee].func, .instance = e->callee, .model = e->caller,
+                   .twin = HB_NONE, .by = by, .looped = h->program->calls.data[e->call].in_loop && kind == HB_THREAD};
+    o.sites.data = sites.data, o.sites.len = sites.len, o.sites.cap = sites.cap;
+    for (uint32_t t = 1; t < h->origins.len && kind == HB_THREAD; t++) {
+        hb_origin *twin = &h->origins.data[t];
+        if (twin->model != o.model || twin->entry != o.entry || twin->twin != HB_NONE) continue;
+        twin->twin = h->origins.len;
+        o.twin = t;
+        break;
+    }
+    vec_push(&o.models, e->caller);
+    vec_push(&h->origins, o);
+}
+
+/* libstdc++ starts a thread with a virtual call, and all states pass through the same helpers. The state that a constructor of
+ * std::thread starts is one that it has allocated itself: does a vtable of such a state lead to this function? */
+static bool is_state_of(const hb *h, uint32_t constructor, uint32_t entry)
+{
+    bool any = false;
+    for (uint32_t w = 0; w < h->memory.len; w++) {
+        const hb_word *word = &h->memory.data[w];
+        uint32_t calls[PTA_HEAP_CALLS];
+        if (h->program->sites.data[word->word.site].kind != PTA_HEAP || word->word.offset) continue;
+        bool own = false;
+        for (uint32_t i = 0, n = pta_heap_calls(h->p, &word->word, calls); i < n; i++)
+            own |= h->program->calls.data[calls[i]].caller == constructor;
+        for (uint32_t i = 0; own && i < word->count; i++) {
+            const pta_place *table = &h->held.data[word->first + i];
+            if (h->program->sites.data[table->site].kind != PTA_STATIC) continue;
+            for (uint32_t v = 0; v < h->memory.len; v++) {
+                const hb_word *slot = &h->memory.data[v];
+                if (slot->word.site != h->program->sites.data[table->site].memory ||
+                    slot->word.offset != h->program->sites.data[table->site].base + table->offset + 16)
+                    continue;
+                any = true;
+                for (uint32_t k = 0; k < slot->count; k++) {
+                    const pta_site *site = &h->program->sites.data[h->held.data[slot->first + k].site];
+                    if (site->kind == PTA_FUNCTION && site->func == entry) return true;
+                }
+            }
+        }
+    }
+    return !any;
+}
+
+static void drop_foreign_states(hb *h)
+{
+    uint32_t kept = 1;
+    uint32_t *now = base_alloc(h->origins.len * sizeof *now);
+    now[0] = 0;
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        bool keep = true;
+        if (origin->kind == HB_THREAD && origin->sites.len) {
+            uint32_t func = h->instances[origin->sites.data[0].instance].func;
+            keep = strncmp(h->program->funcs.data[func].name, "_ZNSt6threadC", 13) || is_state_of(h, func, origin->entry);
+        }
+        now[o] = keep ? kept : HB_NONE;
+        if (keep) {
+            h->origins.data[kept++] = *origin;
+        } else {
+            vec_free(&origin->sites);
+            vec_free(&origin->models);
+        }
+    }
+    h->origins.len = kept;
+    for (uint32_t o = 1; o < kept; o++)
+        if (h->origins.data[o].twin != HB_NONE) h->origins.data[o].twin = now[h->origins.data[o].twin];
+    free(now);
+}
+
+static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+{
+    hb_numbers work = {0};
+    o->self = base_alloc_zero(h->words, sizeof *o->self);
+    for (uint32_t i = 0; i < count; i++) {
+        if (hb_bit(o->self, roots[i])) continue;
+        hb_set(o->self, roots[i]);
+        vec_push(&work, roots[i]);
+    }
+    while (work.len) {
+        uint32_t caller = work.data[--work.len];
+        for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            if (hb_spawns(h, &h->edges[e]) || hb_bit(o->self, callee)) continue;
+            hb_set(o->self, callee);
+            vec_push(&work, callee);
+        }
+    }
+    vec_free(&work);
+}
+
+/* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
+ * program would also run at any time. */
+static void drop_known_outside(hb *h)
+{
+    bool *known = base_alloc_zero(h->program->funcs.len, sizeof *known);
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        for (uint32_t i = 0; i < h->instance_count && h->origins.data[o].kind != HB_OUTSIDE; i++)
+            if (hb_bit(h->origins.data[o].self, i)) known[h->instances[i].func] = true;
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        if (origin->kind == HB_OUTSIDE && known[origin->entry]) memset(origin->self, 0, h->words * sizeof *origin->self);
+    }
+    free(known);
+}
+
+static void find_parents(hb *h, hb_origin *o)
+{
+    for (uint32_t p = 0; p < h->origins.len; p++) {
+        bool creates = false;
+        for (uint32_t s = 0; s < o->sites.len && !creates; s++)
+            creates = hb_bit(h->origins.data[p].self, o->sites.data[s].instance);
+        if (creates) vec_push(&o->parents, p);
+    }
+}
+
+static bool is_start(const hb *h, uint32_t instance)
+{
+    uint32_t func = h->instances[instance].func;
+    return func != PTA_NO_FUNC && h->program->funcs.data[func].root && !h->program->funcs.data[func].lift;
+}
+
+static void find_once(hb *h)
+{
+    h->once = base_alloc_zero(h->instance_count, sizeof *h->once);
+    hb_numbers work = {0};
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (is_start(h, i)) {
+            h->once[i] = true;
+            vec_push(&work, i);
+        }
+    while (work.len) {
+        uint32_t caller = work.data[--work.len];
+        for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            bool looped = h->program->calls.data[h->edges[e].call].in_loop && !is_start(h, caller);
+            if (looped || h->once[callee] || h->in_first[callee + 1] - h->in_first[callee] != 1) continue;
+            if (hb_spawns(h, &h->edges[e]) && (!hb_instance_code(h, caller) && leads_in_loop(h, caller, 0))) continue;
+            h->once[callee] = true;
+            vec_push(&work, callee);
+        }
+    }
+    vec_free(&work);
+}
+
+/* In a library, whatever it exports may run at any time. */
+static void add_entries(hb *h)
+{
+    for (uint32_t e = 0; e < h->edge_count; e++) {
+        const pta_call_edge *edge = &h->edges[e];
+        if (!is_start(h, edge->caller) || !hb_instance_code(h, edge->callee)) continue;
+        vec_push(&h->origins, (hb_origin){.kind = HB_ENTRY, .entry = h->instances[edge->callee].func,
+                                          .instance = edge->callee, .model = HB_NONE, .twin = HB_NONE, .overlaps = true});
+    }
+}
+
+void hb_origins_open(hb *h)
+{
+    hb_numbers roots = {0};
+    h->words = (h->instance_count + 63) / 64;
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (is_start(h, i)) vec_push(&roots, i);
+    uint32_t start = 0;
+    for (uint32_t i = 0; i < roots.len; i++)
+        if (!strcmp(h->program->funcs.data[h->instances[roots.data[i]].func].name, "*start*")) start = roots.data[i];
+    vec_push(&h->origins, (hb_origin){.kind = HB_MAIN, .entry = PTA_NO_FUNC, .instance = start,
+                                      .model = HB_NONE, .twin = HB_NONE});
+    if (h->options.open) add_entries(h);
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        if (hb_spawns(h, &h->edges[e])) add_spawned(h, &h->edges[e]);
+    drop_foreign_states(h);
+    if (h->options.open) vec_clear(&roots);
+    find_runs(h, &h->origins.data[0], roots.data, roots.len);
+    for (uint32_t o = 1; o < h->origins.len; o++)
+        find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
+    drop_known_outside(h);
+    for (uint32_t o = 1; o < h->origins.len; o++)
+        find_parents(h, &h->origins.data[o]);
+    h->base_count = 1;
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        uint32_t base = pta_context_base(h->p, h->instances[i].context);
+        if (h->instances[i].func != PTA_NO_FUNC && base >= h->base_count) h->base_count = base + 1;
+    }
+    h->origin_of_base = base_alloc(h->base_count * sizeof *h->origin_of_base);
+    memset(h->origin_of_base, 0xff, h->base_count * sizeof *h->origin_of_base);
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        uint32_t base = pta_context_base(h->p, h->instances[h->origins.data[o].instance].context);
+        if (h->origin_of_base[base] == HB_NONE) h->origin_of_base[base] = o;
+    }
+    find_once(h);
+    vec_free(&roots);
+}
+
+void hb_origins_close(hb *h)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        hb_origin *origin = &h->origins.data[o];
+        vec_free(&origin->sites);
+        vec_free(&origin->parents);
+        vec_free(&origin->models);
+        vec_free(&origin->carriers);
+        vec_free(&origin->at);
+        free(origin->self);
+    }
+    vec_free(&h->origins);
+    free(h->once);
+    free(h->origin_of_base);
+}
+
+const hb_origin *hb_origins(const hb *h, uint32_t *count)
+{
+    *count = h->origins.len;
+    return h->origins.data;
+}
+
+bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
+{
+    return hb_bit(h->origins.data[origin].self, instance);
+}
+
+const char *hb_origin_name(const hb *h, uint32_t origin)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    return o->kind == HB_MAIN ? "main" : h->program->funcs.data[o->entry].name;
+}
+
+hb_point hb_user_point(const hb *h, hb_point at)
+{
+    for (unsigned depth = 0; depth < LEADS; depth++) {
+        const char *name = h->program->funcs.data[h->instances[at.instance].func].name;
+        bool library = !strncmp(name, "_ZNSt", 5) || !strncmp(name, "_ZNKSt", 6) || !strncmp(name, "_ZSt", 4) || !strncmp(name, "_ZN9__gnu_cxx", 13);
+        if (!library || h->in_first[at.instance + 1] - h->in_first[at.instance] != 1) break;
+        const pta_call_edge *e = &h->edges[h->in_edge[h->in_first[at.instance]]];
+        if (!hb_instance_code(h, e->caller)) break;
+        at = (hb_point){e->caller, h->call_insn[e->call]};
+    }
+    return at;
+}

@@ -1,0 +1,205 @@
+/* Inside static/hb: the state of one analysis, and what its files give each other. */
+#ifndef RACE_HB_PRIVATE_H
+#define RACE_HB_PRIVATE_H
+
+#include "static/hb/hb.h"
+#include "static/pointer/map.h"
+
+typedef struct {
+    uint32_t call;  /* in program->calls */
+    uint32_t insn;  /* machine instruction */
+    uint32_t value; /* IR_CALL or IR_TAIL; 0: not found */
+    const sync_entry *sync;   /* of the function that it names */
+    const sync_touch *touch;
+} hb_call;
+
+typedef struct { /* what hb knows of a function, whoever runs it */
+    hb_call *calls; /* by insn */
+    uint32_t call_count;
+    uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
+} hb_func;
+
+typedef struct {
+    uint32_t lo, hi; /* machine instructions [lo, hi) */
+} hb_interval;
+
+typedef struct {
+    VEC(hb_interval) intervals;
+} hb_part;
+
+typedef struct { /* code that may run: whole functions, and parts of some */
+    uint64_t *whole;  /* instances; bits */
+    map64 part_of;    /* instance: number in parts */
+    VEC(hb_part) parts;
+    bool ends;        /* the end of a start's origin is reached */
+} hb_region;
+
+typedef struct hb_walk hb_walk;
+struct hb_walk { /* how far a region goes */
+    bool (*cuts)(const hb_walk *w, uint32_t instance, const hb_call *call);            /* it does not go on behind this call */
+    bool (*closes)(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge); /* nor over this edge; or NULL */
+    const void *with;
+    const uint32_t *cutters; /* the instances in which something may cut */
+    uint32_t cutter_count;
+    uint32_t origin;  /* it stays in what this one runs; HB_NONE: wherever */
+    bool inside;      /* it does not go back to callers of the functions that it begins in */
+};
+
+typedef struct {
+    pta_place word;
+    uint32_t first, count; /* what it holds, in held */
+} hb_word;
+
+typedef struct {
+    uint32_t origin;
+    hb_region live; /* where in its creators it may be alive */
+    hb_region ever; /* the same if nobody waited for it */
+    bool has_live, has_ever;
+} hb_life;
+
+typedef struct {
+    uint32_t site, context;
+    uint32_t owner; /* origin, or HB_NONE */
+    uint8_t state;  /* memory.c */
+} hb_object_note;
+
+struct hb {
+    const pta *p;
+    const pta_program *program;
+    hb_options options;
+    uint32_t instance_count;
+    pta_instance *instances; /* func PTA_NO_FUNC: not live */
+    pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
+    uint32_t edge_count;
+    uint32_t *out_first;     /* per instance, in edges */
+    uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
+    hb_func *funcs;
+    uint32_t *call_insn;     /* per call */
+    VEC(hb_origin) origins;  /* [0]: main */
+    uint32_t words;          /* of a set of instances */
+    bool *once;              /* per instance: it runs at most once */
+    uint32_t *origin_of_base; /* per context base, HB_NONE */
+    uint32_t base_count;
+    hb_life *lives;          /* per origin */
+    VEC(hb_word) memory;     /* by object */
+    VEC(pta_place) held;
+    map64 memory_of;         /* object: number of its first word in memory */
+    map64 objects;           /* site and context */
+    VEC(hb_object_note) object_list;
+    struct hb_locks *locks;
+    struct hb_gifts *gifts;
+    struct hb_tokens *tokens;
+    struct hb_semaphores *semaphores;
+    struct hb_barriers *barriers;
+    VEC(hb_touch) touches;
+    VEC(hb_place) places;
+    VEC(hb_extent) extents;
+    map64 extent_map;
+    hb_statistics stats;
+};
+
+static inline bool hb_bit(const uint64_t *set, uint32_t i)
+{
+    return set[i / 64] >> i % 64 & 1;
+}
+
+static inline void hb_set(uint64_t *set, uint32_t i)
+{
+    set[i / 64] |= 1ull << i % 64;
+}
+
+/* A function whose code was analysed. */
+static inline const lift_func *hb_code(const hb *h, uint32_t func)
+{
+    const pta_func *f = &h->program->funcs.data[func];
+    return f->modelled || !f->lift || !f->lift->ir ? NULL : f->lift;
+}
+
+static inline const lift_func *hb_instance_code(const hb *h, uint32_t instance)
+{
+    uint32_t func = h->instances[instance].func;
+    return func == PTA_NO_FUNC ? NULL : hb_code(h, func);
+}
+
+/* What a function means to threads: the user's word, then the table's. */
+static inline const sync_entry *hb_sync(const hb *h, const char *name)
+{
+    const sync_entry *own = h->options.sync ? h->options.sync(h->options.with, name) : NULL;
+    return own ? own : hb_sync_find(name);
+}
+
+/* --- call.c ---- */
+void hb_calls_open(hb *h);
+void hb_calls_close(hb *h);
+/* The edges of one call of an instance: index of the first in h->edges, and their number. */
+uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *count);
+const hb_call *hb_call_at(const hb *h, uint32_t func, uint32_t insn);
+/* What a call means, whether it names its callee or not. */
+const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *call);
+uint32_t hb_block_of(const lift_func *f, uint32_t insn);
+bool hb_spawns(const hb *h, const pta_call_edge *edge);
+
+/* The IR_ACCESS of an access, or 0. */
+uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags);
+
+/* What an operand may point to, without what lies behind the end of its object. */
+void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *out);
+
+/* --- origin.c ---- */
+void hb_origins_open(hb *h);
+void hb_origins_close(hb *h);
+
+/* --- region.c ---- */
+void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out);
+bool hb_region_has(const hb_region *r, hb_point at);
+void hb_region_free(hb_region *r);
+
+/* --- join.c, order.c, event.c ---- */
+void hb_lives_open(hb *h);
+void hb_lives_close(hb *h);
+void hb_overlaps_find(hb *h);
+void hb_events_place(hb *h);
+
+/* --- lock.c ---- */
+/* There is but one such object. */
+bool hb_single(const hb *h, const pta_place *place);
+
+/* --- touch.c ---- */
+/* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
+hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
+void hb_touches_open(hb *h);
+void hb_touches_close(hb *h);
+
+/* --- unique.c ---- */
+/* A loop creates it with a function from a table, in which each function is but once. */
+bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
+void hb_gifts_open(hb *h);
+void hb_gifts_close(hb *h);
+/* Both accesses are of what their threads have for their own. */
+bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
+
+/* --- publish.c, barrier.c ---- */
+void hb_semaphores_open(hb *h);
+void hb_semaphores_close(hb *h);
+/* The first value of the semaphore that a call is about; -1: not known. */
+int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+void hb_tokens_open(hb *h);
+void hb_tokens_close(hb *h);
+/* One comes before something is posted that the other has waited for. */
+bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_barriers_open(hb *h);
+void hb_barriers_close(hb *h);
+/* A barrier lies between them. */
+bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- memory.c ---- */
+void hb_words_open(hb *h);  /* what words of memory hold; then, with origins: */
+void hb_memory_open(hb *h);
+void hb_memory_close(hb *h);
+uint32_t hb_object(hb *h, uint32_t site, uint32_t context);
+/* It never leaves the thread that owns it. */
+bool hb_stays(const hb *h, uint32_t object);
+/* What the words of a place may hold. */
+void hb_holds(hb *h, const pta_place *place, pta_places *out);
+
+#endif

@@ -1,0 +1,373 @@
+/* Order by something that one thread sets and another waits for: a semaphore that begins with 0, or a variable that begins with
+ * zero, is set by one thread, and is found set by another (`while (!ready) pthread_cond_wait(...)`, `while (!atomic_load(&ready))`).
+ *
+ * What comes before all posts, in the one thread that posts, comes before what can only be reached over a wait. A variable counts
+ * when it is atomic, or when all who set it and the one who looks hold one lock. */
+#include "static/hb/lock.h"
+
+typedef struct {
+    uint32_t object;
+    int64_t at, value; /* -1: more than one */
+} semaphore;
+
+struct hb_semaphores {
+    VEC(semaphore) all;
+};
+
+typedef struct {
+    uint32_t instance, block, edge;
+} wait_edge;
+
+typedef struct {
+    uint32_t object;
+    int64_t at;
+    uint32_t width;
+    bool is_semaphore;
+    hb_points posts, waits;
+    VEC(wait_edge) edges;
+    hb_numbers cutters;
+    uint32_t poster;        /* the one origin that posts; HB_NONE: there are several */
+    hb_region posted;       /* what may run behind a post */
+    hb_region *unwaited;    /* per origin: what may run without having waited */
+    bool *has_unwaited;
+} token;
+
+struct hb_tokens {
+    VEC(token) all;
+};
+
+/* --- semaphores ------------------------------------------------------------------------------------------------------------ */
+
+static bool argument_place(hb *h, uint32_t instance, const hb_call *call, int arg, uint32_t *object, int64_t *at)
+{
+    pta_places places = {0};
+    pta_operand what = h->program->calls.data[call->call].args[arg];
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
+    bool found = places.len == 1 && places.data[0].exact;
+    if (found) {
+        const pta_site *site = &h->program->sites.data[places.data[0].site];
+        *object = hb_object(h, site->memory, places.data[0].context);
+        *at = site->base + places.data[0].offset;
+    }
+    vec_free(&places);
+    return found;
+}
+
+typedef void visit_call(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+
+static void each_call(hb *h, visit_call *visit)
+{
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        if (!hb_instance_code(h, i)) continue;
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++) {
+            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
+            if (sync) visit(h, i, &f->calls[c], sync);
+        }
+    }
+}
+
+static void take_init(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    semaphore s = {.value = -1};
+    if (sync->kind != SYNC_SEM_INIT || !argument_place(h, instance, call, sync->arg, &s.object, &s.at)) return;
+    if (call->value) {
+        ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + (unsigned)sync->other], 4);
+        if (v && f->ir->insns[v].op == IR_CONST) s.value = f->ir->insns[v].imm;
+    }
+    for (uint32_t i = 0; i < h->semaphores->all.len; i++) {
+        semaphore *known = &h->semaphores->all.data[i];
+        if (known->object != s.object || known->at != s.at) continue;
+        if (known->value != s.value) known->value = -1;
+        return;
+    }
+    vec_push(&h->semaphores->all, s);
+}
+
+void hb_semaphores_open(hb *h)
+{
+    h->semaphores = base_alloc_zero(1, sizeof *h->semaphores);
+    each_call(h, take_init);
+}
+
+void hb_semaphores_close(hb *h)
+{
+    if (h->semaphores) vec_free(&h->semaphores->all);
+    free(h->semaphores);
+}
+
+int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+{
+    uint32_t object;
+    int64_t at;
+    if (!argument_place(h, instance, call, sync->arg, &object, &at)) return -1;
+    for (uint32_t i = 0; i < h->semaphores->all.len; i++)
+        if (h->semaphores->all.data[i].object == object && h->semaphores->all.data[i].at == at) return h->semaphores->all.data[i].value;
+    return -1;
+}
+
+static token *token_at(hb *h, uint32_t object, int64_t at, bool is_semaphore)
+{
+    for (uint32_t i = 0; i < h->tokens->all.len; i++) {
+        token *t = &h->tokens->all.data[i];
+        if (t->object == object && t->at == at && t->is_semaphore == is_semaphore) return t;
+    }
+    vec_push(&h->tokens->all, (token){.object = object, .at = at, .is_semaphore = is_semaphore});
+    return &h->tokens->all.data[h->tokens->all.len - 1];
+}
+
+static void add_number(hb_numbers *to, uint32_t n)
+{
+    for (uint32_t i = 0; i < to->len; i++)
+        if (to->data[i] == n) return;
+    vec_push(to, n);
+}
+
+static void take_semaphore(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+{
+    uint32_t object;
+    int64_t at;
+    if ((sync->kind != SYNC_POST && sync->kind != SYNC_WAIT) || hb_semaphore_value(h, instance, call, sync) != 0) return;
+    if (!argument_place(h, instance, call, sync->arg, &object, &at)) return;
+    token *t = token_at(h, object, at, true);
+    if (sync->kind == SYNC_POST) {
+        vec_push(&t->posts, (hb_point){instance, call->insn});
+    } else if (sync->when == SYNC_ALWAYS) {
+        vec_push(&t->waits, (hb_point){instance, call->insn});
+        add_number(&t->cutters, instance);
+    }
+}
+
+/* A post through a pointer that may mean several semaphores could be of any. */
+static void drop_unsure(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+{
+    pta_places places = {0};
+    uint32_t object;
+    int64_t at;
+    if (sync->kind != SYNC_POST || argument_place(h, instance, call, sync->arg, &object, &at)) return;
+    pta_operand what = h->program->calls.data[call->call].args[sync->arg];
+    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
+    for (uint32_t i = 0; i < h->tokens->all.len; i++) {
+        token *t = &h->tokens->all.data[i];
+        bool meant = !places.len;
+        for (uint32_t k = 0; k < places.len && !meant; k++)
+            meant = hb_object(h, h->program->sites.data[places.data[k].site].memory, places.data[k].context) == t->object;
+        if (meant && t->is_semaphore) vec_push(&t->posts, (hb_point){instance, call->insn});
+    }
+    vec_free(&places);
+}
+
+/* --- variables -------------------------------------------------------------------------------------------------------------- */
+
+static bool begins_with_zero(const hb *h, const pta_place *place, uint32_t width)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    uint8_t bytes[8] = {0};
+    if (site->kind != PTA_STATIC || width > 8) return false;
+    const image *img = h->program->modules[site->module]->img;
+    uint64_t addr = site->start + (uint64_t)(int64_t)place->offset;
+    const image_section *section = image_section_at(img, addr);
+    if (!section || image_reloc_at(img, addr)) return false;
+    if (addr - section->addr < section->filled && !image_read(img, addr, bytes, width)) return false;
+    for (uint32_t i = 0; i < width; i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
+/* The touch of an access. */
+static const hb_touch *touch_at(const hb *h, uint32_t instance, uint32_t insn)
+{
+    uint32_t func = h->instances[instance].func;
+    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
+        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
+            return &h->touches.data[t];
+    return NULL;
+}
+
+static bool stores_zero(const hb *h, const hb_touch *t)
+{
+    const ir_func *ir = hb_code(h, t->func)->ir;
+    for (ir_value v = t->ir + 1; t->ir && v < ir->insn_count && ir->insns[v].insn == t->insn; v++) {
+        if (ir->insns[v].op != IR_STORE || ir->insns[v].a != t->ir) continue;
+        ir_value stored = value_plain(ir, ir->insns[v].b, 4);
+        return stored && ir->insns[stored].op == IR_CONST && !ir->insns[stored].imm;
+    }
+    return false;
+}
+
+static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    return place->offset >= 0 && hb_type_at(site->type, (uint64_t)place->offset, width).is_atomic;
+}
+
+/* A variable that is found set on an edge: who sets it, and do they agree on how? */
+static void take_variable(hb *h, const hb_touch *look, const hb_place *place, wait_edge edge)
+{
+    const hb_extent *x = &h->extents.data[place->extent];
+    hb_guards mine = {0}, theirs = {0};
+    token t = {.object = x->object, .at = x->at, .width = x->width};
+    bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width), all_locked = true, agreed = true;
+    hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
+    for (uint32_t i = 0; i < h->touches.len && agreed; i++) {
+        const hb_touch *touch = &h->touches.data[i];
+        if (!(touch->flags & IR_WRITE)) continue;
+        for (uint32_t k = 0; k < touch->place_count; k++) {
+            const hb_place *p = &h->places.data[touch->first_place + k];
+            if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
+            all_locked &= (touch->flags & IR_ATOMIC) != 0;
+            hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
+            if (!atomic && !hb_guarded(&mine, &theirs)) agreed = !mine.len && touch->flags & IR_ATOMIC;
+            vec_push(&t.posts, (hb_point){touch->instance, touch->insn});
+        }
+    }
+    vec_free(&mine);
+    vec_free(&theirs);
+    if (!agreed || !t.posts.len) {
+        vec_free(&t.posts);
+        return;
+    }
+    token *known = token_at(h, t.object, t.at, false);
+    if (known->posts.len)
+        vec_free(&t.posts);
+    else
+        known->posts.data = t.posts.data, known->posts.len = t.posts.len, known->posts.cap = t.posts.cap;
+    vec_push(&known->edges, edge);
+    add_number(&known->cutters, edge.instance);
+}
+
+/* The access whose value is v: a load here, or in a function that does nothing but return it. */
+static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *ir, ir_value v, unsigned depth)
+{
+    const ir_insn *value = &ir->insns[v];
+    if (value->op == IR_LOAD) {
+        const ir_insn *access = &ir->insns[value->a];
+        return access->flags & (IR_PROMOTED | IR_WRITE) ? NULL : touch_at(h, instance, access->insn);
+    }
+    if (value->op != IR_RESULT || value->var != IR_RAX || depth > 3) return NULL;
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, ir->insns[value->a].insn);
+    uint32_t count = 0, first = call ? hb_callees(h, instance, call->call, &count) : 0;
+    const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
+    ir_value returned = 0;
+    for (ir_value r = 1; f && r < f->ir->insn_count; r++) {
+        if (f->ir->insns[r].op != IR_RET) continue;
+        if (returned) return NULL;
+        returned = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
+    }
+    return returned ? looked_at(h, h->edges[first].callee, f->ir, returned, depth + 1) : NULL;
+}
+
+static void find_variables(hb *h, uint32_t instance)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        const lift_block *block = &f->blocks[b];
+        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
+            value_condition c;
+            if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b) continue;
+            bool set = (c.code == VALUE_NOT_EQUAL && !c.imm) || (c.code == VALUE_EQUAL && c.imm);
+            const hb_touch *look = set ? looked_at(h, instance, f->ir, c.a, 0) : NULL;
+            if (!look || look->place_count != 1) continue;
+            const hb_place *place = &h->places.data[look->first_place];
+            if (hb_single(h, &place->place) && begins_with_zero(h, &place->place, look->width))
+                take_variable(h, look, place, (wait_edge){instance, b, e});
+        }
+    }
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------------------------- */
+
+static void find_poster(hb *h, token *t)
+{
+    t->poster = HB_NONE;
+    bool several = false;
+    for (uint32_t i = 0; i < t->posts.len; i++)
+        for (uint32_t o = 0; o < h->origins.len; o++) {
+            if (!hb_bit(h->origins.data[o].self, t->posts.data[i].instance)) continue;
+            several |= t->poster != HB_NONE && t->poster != o;
+            t->poster = o;
+        }
+    if (t->poster == HB_NONE) return;
+    const hb_origin *o = &h->origins.data[t->poster];
+    if (several || o->overlaps || o->twin != HB_NONE || o->kind > HB_THREAD) {
+        t->poster = HB_NONE;
+        return;
+    }
+    hb_walk walk = {.origin = t->poster};
+    hb_region_walk(h, &walk, t->posts.data, t->posts.len, &t->posted);
+}
+
+void hb_tokens_open(hb *h)
+{
+    h->tokens = base_alloc_zero(1, sizeof *h->tokens);
+    each_call(h, take_semaphore);
+    each_call(h, drop_unsure);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (hb_instance_code(h, i)) find_variables(h, i);
+    for (uint32_t i = 0; i < h->tokens->all.len; i++) {
+        token *t = &h->tokens->all.data[i];
+        find_poster(h, t);
+        t->unwaited = base_alloc_zero(h->origins.len, sizeof *t->unwaited);
+        t->has_unwaited = base_alloc_zero(h->origins.len, sizeof *t->has_unwaited);
+    }
+}
+
+void hb_tokens_close(hb *h)
+{
+    for (uint32_t i = 0; h->tokens && i < h->tokens->all.len; i++) {
+        token *t = &h->tokens->all.data[i];
+        if (t->posted.whole) hb_region_free(&t->posted);
+        for (uint32_t o = 0; o < h->origins.len; o++)
+            if (t->has_unwaited[o]) hb_region_free(&t->unwaited[o]);
+        free(t->unwaited);
+        free(t->has_unwaited);
+        vec_free(&t->posts);
+        vec_free(&t->waits);
+        vec_free(&t->edges);
+        vec_free(&t->cutters);
+    }
+    if (h->tokens) vec_free(&h->tokens->all);
+    free(h->tokens);
+}
+
+static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    const token *t = w->with;
+    for (uint32_t i = 0; i < t->waits.len; i++)
+        if (t->waits.data[i].instance == instance && t->waits.data[i].insn == call->insn) return true;
+    return false;
+}
+
+static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const token *t = w->with;
+    for (uint32_t i = 0; i < t->edges.len; i++)
+        if (t->edges.data[i].instance == instance && t->edges.data[i].block == from && t->edges.data[i].edge == edge) return true;
+    return false;
+}
+
+/* The point can only be reached over a wait. */
+static bool has_waited(hb *h, token *t, uint32_t origin, hb_point at)
+{
+    if (h->origins.data[origin].kind > HB_THREAD) return false;
+    if (!t->has_unwaited[origin]) {
+        hb_walk walk = {.cuts = cuts, .closes = closes, .with = t, .cutters = t->cutters.data, .cutter_count = t->cutters.len,
+                        .origin = origin};
+        hb_point start = {h->origins.data[origin].instance, HB_NONE};
+        hb_region_walk(h, &walk, &start, 1, &t->unwaited[origin]);
+        t->has_unwaited[origin] = true;
+    }
+    return !hb_region_has(&t->unwaited[origin], at);
+}
+
+bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b)
+{
+    if (x == y || h->origins.data[x].twin == y) return false;
+    for (uint32_t i = 0; i < h->tokens->all.len; i++) {
+        token *t = &h->tokens->all.data[i];
+        if (t->poster == x && !hb_region_has(&t->posted, a) && has_waited(h, t, y, b)) return true;
+        if (t->poster == y && !hb_region_has(&t->posted, b) && has_waited(h, t, x, a)) return true;
+    }
+    return false;
+}

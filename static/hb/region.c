@@ -1,0 +1,279 @@
+/* Which code may run after given points, as long as nothing cuts the way. Context-sensitive in the usual two steps: first up,
+ * from the points to the ends of their functions and on behind the calls of these; then down, into whatever is called on the
+ * way. A call is passed when its callee can be gone through from its entry to its end. */
+#include "static/hb/private.h"
+
+typedef struct {
+    const hb *h;
+    const hb_walk *walk;
+    hb_region *out;
+    uint8_t *tainted; /* per instance: something in it, or below it, cuts */
+    uint8_t *passes;  /* per tainted instance: it can be gone through */
+    uint64_t *entered; /* instances that are in `down` already */
+    hb_numbers down;
+    hb_points up;
+    map64 seen; /* instance and block, or start: in this region already */
+    bool record;
+} walker;
+
+static void find_tainted(walker *w)
+{
+    const hb *h = w->h;
+    hb_numbers work = {0};
+    w->tainted = base_alloc_zero(h->instance_count, 1);
+    w->passes = base_alloc_zero(h->instance_count, 1);
+    for (uint32_t i = 0; i < w->walk->cutter_count; i++) {
+        w->tainted[w->walk->cutters[i]] = 1;
+        vec_push(&work, w->walk->cutters[i]);
+    }
+    while (work.len) {
+        uint32_t callee = work.data[--work.len];
+        for (uint32_t i = h->in_first[callee]; i < h->in_first[callee + 1]; i++) {
+            const pta_call_edge *e = &h->edges[h->in_edge[i]];
+            if (hb_spawns(h, e) || w->tainted[e->caller]) continue;
+            w->tainted[e->caller] = 1;
+            vec_push(&work, e->caller);
+        }
+    }
+    vec_free(&work);
+}
+
+/* Whether execution comes back from a call. */
+static bool call_passes(const walker *w, uint32_t instance, const hb_call *call)
+{
+    uint32_t count, first = hb_callees(w->h, instance, call->call, &count);
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const pta_call_edge *e = &w->h->edges[first + i];
+        if (hb_spawns(w->h, e)) continue;
+        any = true;
+        if (!w->tainted[e->callee] || w->passes[e->callee]) return true;
+    }
+    return !any;
+}
+
+static void enter(walker *w, uint32_t instance)
+{
+    if (hb_bit(w->entered, instance)) return;
+    hb_set(w->entered, instance);
+    vec_push(&w->down, instance);
+}
+
+static void enter_callees(walker *w, uint32_t instance, const hb_call *call)
+{
+    uint32_t count, first = hb_callees(w->h, instance, call->call, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!hb_spawns(w->h, &w->h->edges[first + i])) enter(w, w->h->edges[first + i].callee);
+}
+
+static void note(walker *w, uint32_t instance, uint32_t lo, uint32_t hi)
+{
+    if (!w->record || lo >= hi) return;
+    uint32_t *at = map_at(&w->out->part_of, instance);
+    if (*at == MAP_NONE) {
+        *at = w->out->parts.len;
+        vec_reserve(&w->out->parts, w->out->parts.len + 1);
+        memset(&w->out->parts.data[w->out->parts.len++], 0, sizeof *w->out->parts.data);
+    }
+    vec_push(&w->out->parts.data[*at].intervals, (hb_interval){lo, hi});
+}
+
+static bool ends_function(const lift_block *block)
+{
+    return block->end_kind == END_RET || block->end_kind == END_TAIL || block->end_kind == END_TAIL_IND || block->tail ||
+           block->end_kind == END_UNKNOWN;
+}
+
+/* Goes through a block from an instruction on. True: its end is reached. */
+static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t block, uint32_t from)
+{
+    const hb_func *own = &w->h->funcs[w->h->instances[instance].func];
+    const lift_block *b = &f->blocks[block];
+    uint32_t end = b->first_insn + b->insn_count, low = 0, high = own->call_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->calls[middle].insn < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
+        const hb_call *call = &own->calls[c];
+        if (w->walk->cuts && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
+        if (w->record) enter_callees(w, instance, call);
+        if (!call_passes(w, instance, call)) return note(w, instance, from, call->insn + 1), false;
+    }
+    note(w, instance, from, end);
+    return true;
+}
+
+/* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is
+ * reached. `seen` has a bit per block. */
+static bool go_function(walker *w, uint32_t instance, uint32_t insn, uint64_t *seen)
+{
+    const lift_func *f = hb_instance_code(w->h, instance);
+    bool ends = false;
+    hb_numbers work = {0};
+    if (insn == HB_NONE) {
+        if (hb_bit(seen, 0)) return false;
+        hb_set(seen, 0);
+        vec_push(&work, 0);
+    }
+    for (bool first = insn != HB_NONE; first || work.len;) {
+        uint32_t block = first ? hb_block_of(f, insn) : work.data[--work.len];
+        bool through = go_block(w, instance, f, block, first ? insn + 1 : f->blocks[block].first_insn);
+        first = false;
+        if (!through) continue;
+        const lift_block *b = &f->blocks[block];
+        ends |= ends_function(b);
+        if (b->end_kind == END_UNKNOWN) /* it may go anywhere in the function */
+            for (uint32_t other = 0; other < f->block_count; other++)
+                if (!hb_bit(seen, other)) {
+                    hb_set(seen, other);
+                    vec_push(&work, other);
+                }
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            uint32_t to = f->edges[e].to;
+            if (hb_bit(seen, to)) continue;
+            if (w->walk->closes && w->walk->closes(w->walk, instance, block, e)) continue;
+            hb_set(seen, to);
+            vec_push(&work, to);
+        }
+    }
+    vec_free(&work);
+    return ends;
+}
+
+static uint64_t *new_seen(const hb *h, uint32_t instance)
+{
+    return base_alloc_zero(hb_instance_code(h, instance)->block_count / 64 + 1, sizeof(uint64_t));
+}
+
+/* Least fixed point: no tainted function can be gone through until it is shown. */
+static void find_passes(walker *w)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < w->h->instance_count; i++) {
+            if (!w->tainted[i] || w->passes[i]) continue;
+            bool passes;
+            if (hb_instance_code(w->h, i)) {
+                uint64_t *seen = new_seen(w->h, i);
+                passes = go_function(w, i, HB_NONE, seen);
+                free(seen);
+            } else { /* a library function runs one of its callees, or none */
+                passes = true;
+                const char *name = w->h->program->funcs.data[w->h->instances[i].func].name;
+                bool runs = !strcmp(name, "__libc_start_main");
+                for (uint32_t e = w->h->out_first[i]; runs && e < w->h->out_first[i + 1]; e++)
+                    if (!hb_spawns(w->h, &w->h->edges[e]) && w->tainted[w->h->edges[e].callee] && !w->passes[w->h->edges[e].callee])
+                        passes = false;
+            }
+            if (!passes) continue;
+            changed = true;
+            w->passes[i] = 1;
+        }
+    }
+}
+
+static bool may_go(const walker *w, uint32_t instance)
+{
+    return w->walk->origin == HB_NONE || hb_bit(w->h->origins.data[w->walk->origin].self, instance);
+}
+
+/* Behind the calls of a function whose end was reached. */
+static void go_up(walker *w, uint32_t instance)
+{
+    const hb *h = w->h;
+    if (w->walk->inside) return;
+    bool any = false;
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_spawns(h, e) || !may_go(w, e->caller)) continue;
+        any = true;
+        bool code = hb_instance_code(h, e->caller);
+        uint32_t insn = code ? h->call_insn[e->call] : HB_NONE;
+        if (!code && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "__libc_start_main")) w->out->ends = true;
+        uint32_t *known = map_at(&w->seen, (uint64_t)e->caller << 32 | insn);
+        if (*known != MAP_NONE) continue;
+        *known = 1;
+        vec_push(&w->up, (hb_point){e->caller, insn});
+    }
+    if (!any) w->out->ends = true;
+}
+
+static void go_down(walker *w)
+{
+    const hb *h = w->h;
+    while (w->down.len) {
+        uint32_t instance = w->down.data[--w->down.len];
+        if (!hb_instance_code(h, instance)) {
+            for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
+                if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+            continue;
+        }
+        if (w->tainted[instance]) {
+            uint64_t *seen = new_seen(h, instance);
+            go_function(w, instance, HB_NONE, seen);
+            free(seen);
+            continue;
+        }
+        hb_set(w->out->whole, instance);
+        for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
+            if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+    }
+}
+
+void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out)
+{
+    walker w = {.h = h, .walk = walk, .out = out};
+    *out = (hb_region){.whole = base_alloc_zero(h->words, sizeof *out->whole)};
+    w.entered = base_alloc_zero(h->words, sizeof *w.entered);
+    find_tainted(&w);
+    find_passes(&w);
+    w.record = true;
+    for (uint32_t i = 0; i < count; i++)
+        if (starts[i].insn == HB_NONE)
+            enter(&w, starts[i].instance);
+        else if (may_go(&w, starts[i].instance))
+            vec_push(&w.up, starts[i]);
+    while (w.up.len) {
+        hb_point at = w.up.data[--w.up.len];
+        if (!hb_instance_code(h, at.instance)) {
+            go_up(&w, at.instance);
+            continue;
+        }
+        uint64_t *seen = new_seen(h, at.instance);
+        if (go_function(&w, at.instance, at.insn, seen)) go_up(&w, at.instance);
+        free(seen);
+    }
+    go_down(&w);
+    free(w.tainted);
+    free(w.passes);
+    free(w.entered);
+    vec_free(&w.down);
+    vec_free(&w.up);
+    map_free(&w.seen);
+}
+
+bool hb_region_has(const hb_region *r, hb_point at)
+{
+    if (hb_bit(r->whole, at.instance)) return true;
+    uint32_t part = map_get(&r->part_of, at.instance);
+    if (part == MAP_NONE) return false;
+    for (uint32_t i = 0; i < r->parts.data[part].intervals.len; i++) {
+        const hb_interval *v = &r->parts.data[part].intervals.data[i];
+        if (at.insn >= v->lo && at.insn < v->hi) return true;
+    }
+    return false;
+}
+
+void hb_region_free(hb_region *r)
+{
+    free(r->whole);
+    for (uint32_t i = 0; i < r->parts.len; i++)
+        vec_free(&r->parts.data[i].intervals);
+    vec_free(&r->parts);
+    map_free(&r->part_of);
+    *r = (hb_region){0};
+}

@@ -1,0 +1,74 @@
+/* What library functions mean to threads, and which memory they touch: one table, read by name. */
+#ifndef RACE_HB_SYNC_H
+#define RACE_HB_SYNC_H
+
+#include "static/base/base.h"
+
+typedef enum {
+    SYNC_NONE,
+    SYNC_ACQUIRE,  /* the lock `arg` is held when it returns; `when`: depending on its result */
+    SYNC_RELEASE,  /* the lock `arg` is held no more */
+    SYNC_ONCE,     /* runs a function under `arg`; whoever has come behind it comes after that function */
+    SYNC_GUARD,    /* the same in two steps: an acquire here, a release there (C++ statics) */
+    SYNC_GUARD_END,
+    SYNC_NUMBER,   /* returns the number of the thread in its team */
+    SYNC_SECTION,  /* returns the number of a section that no other thread runs */
+    SYNC_JOIN,     /* waits for the thread whose handle is `arg` */
+    SYNC_JOIN_TASKS, /* waits for all tasks that this thread has made */
+    SYNC_JOIN_TEAM,
+    SYNC_BARRIER,
+    SYNC_POST,     /* a semaphore */
+    SYNC_WAIT,
+    SYNC_SEM_INIT, /* `other` is the argument that holds the first value */
+    SYNC_COND_WAIT, /* on `arg`, with the lock `other` */
+    SYNC_CREATE,   /* starts a thread, whose first parameter is `arg` */
+    SYNC_TEAM,     /* starts threads that have ended when it returns */
+    SYNC_TASK,     /* starts a task */
+    SYNC_SIGNAL,   /* installs a signal handler */
+    SYNC_AT_EXIT,  /* registers what exit() runs */
+    SYNC_EXIT,     /* runs what was registered */
+    SYNC_EVENT,    /* registers what an event loop runs */
+    SYNC_DISPATCH  /* runs an event loop; `arg` is the loop, or -1 */
+} sync_kind;
+
+typedef enum { SYNC_ALWAYS, SYNC_ZERO, SYNC_NONZERO } sync_when;
+
+typedef struct {
+    const char *names; /* separated by blanks; `name*`: all that begin so */
+    uint8_t kind;      /* sync_kind */
+    int8_t arg;        /* -1: none */
+    int8_t other;
+    uint8_t when;      /* sync_when */
+    bool shared;       /* a lock that others may hold in the same way */
+    bool direct;       /* the argument points to what holds the handle */
+    const char *lock;  /* of locks that no argument names */
+} sync_entry;
+
+typedef struct {
+    const char *names;
+    const char *text; /* `w0:2 r1:2`: writes what argument 0 points to, as many bytes as argument 2 says; without a colon: an
+                         unknown number of bytes; `r1=8`: eight bytes */
+} sync_touch;
+
+extern const sync_entry hb_sync_table[];
+extern const uint32_t hb_sync_count;
+extern const sync_touch sync_touches[];
+extern const uint32_t sync_touch_count;
+
+/* NULL: it means nothing to threads. */
+const sync_entry *hb_sync_find(const char *name);
+const sync_touch *sync_touch_find(const char *name);
+
+typedef struct {
+    bool write;
+    uint8_t arg;
+    int8_t size_arg;  /* -1: none */
+    uint32_t size;    /* bytes; 0: unknown */
+} sync_range;
+enum { SYNC_RANGES = 4 };
+uint32_t sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES]);
+
+/* Bits: the arguments that the tables mention. */
+uint16_t sync_asks(const char *name);
+
+#endif

@@ -1,0 +1,116 @@
+/* The table of sync.h. A function that is not here means nothing to threads: whoever adds a library adds its lines here and in
+ * the models of static/pointer. */
+#include "static/hb/sync.h"
+
+#define ACQUIRE(names, arg)         {names, SYNC_ACQUIRE, arg, -1, SYNC_ALWAYS, false, false, NULL}
+#define ACQUIRE_SHARED(names, arg)  {names, SYNC_ACQUIRE, arg, -1, SYNC_ALWAYS, true, false, NULL}
+#define TRY(names, arg, when)       {names, SYNC_ACQUIRE, arg, -1, when, false, false, NULL}
+#define TRY_SHARED(names, arg, when) {names, SYNC_ACQUIRE, arg, -1, when, true, false, NULL}
+#define RELEASE(names, arg)         {names, SYNC_RELEASE, arg, -1, SYNC_ALWAYS, false, false, NULL}
+#define NAMED(names, when, lock)    {names, SYNC_ACQUIRE, -1, -1, when, false, false, lock}
+#define NAMED_END(names, lock)      {names, SYNC_RELEASE, -1, -1, SYNC_ALWAYS, false, false, lock}
+#define PLAIN(names, kind, arg)     {names, kind, arg, -1, SYNC_ALWAYS, false, false, NULL}
+#define PAIR(names, kind, arg, other) {names, kind, arg, other, SYNC_ALWAYS, false, false, NULL}
+
+const sync_entry hb_sync_table[] = {
+    /* --- locks ---------------------------------------------------------------------------------------------------------- */
+    ACQUIRE("pthread_mutex_lock mtx_lock pthread_spin_lock pthread_rwlock_wrlock omp_set_lock omp_set_nest_lock "
+            "uv_mutex_lock uv_rwlock_wrlock g_mutex_lock g_rec_mutex_lock g_rw_lock_writer_lock "
+            "_ZNSt5mutex4lockEv _ZNSt15recursive_mutex4lockEv pthread_mutex_lock_full", 0),
+    TRY("pthread_mutex_trylock pthread_mutex_timedlock pthread_mutex_clocklock mtx_trylock mtx_timedlock "
+        "pthread_spin_trylock pthread_rwlock_trywrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock "
+        "uv_mutex_trylock uv_rwlock_trywrlock", 0, SYNC_ZERO),
+    TRY("omp_test_lock omp_test_nest_lock g_mutex_trylock g_rec_mutex_trylock g_rw_lock_writer_trylock", 0, SYNC_NONZERO),
+    ACQUIRE_SHARED("pthread_rwlock_rdlock uv_rwlock_rdlock g_rw_lock_reader_lock", 0),
+    TRY_SHARED("pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock uv_rwlock_tryrdlock", 0, SYNC_ZERO),
+    TRY_SHARED("g_rw_lock_reader_trylock", 0, SYNC_NONZERO),
+    RELEASE("pthread_mutex_unlock mtx_unlock pthread_spin_unlock pthread_rwlock_unlock omp_unset_lock omp_unset_nest_lock "
+            "uv_mutex_unlock uv_rwlock_wrunlock uv_rwlock_rdunlock g_mutex_unlock g_rec_mutex_unlock "
+            "g_rw_lock_writer_unlock g_rw_lock_reader_unlock _ZNSt5mutex6unlockEv _ZNSt15recursive_mutex6unlockEv", 0),
+    PAIR("_ZSt4lockI*", SYNC_ACQUIRE, 0, 1), /* std::lock of two; never waits for one while it holds the other */
+    PAIR("pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait cnd_timedwait uv_cond_wait uv_cond_timedwait "
+         "g_cond_wait g_cond_wait_until _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", SYNC_COND_WAIT, 0, 1),
+    PLAIN("pthread_once call_once uv_once g_once_impl", SYNC_ONCE, 0),
+    {"__cxa_guard_acquire", SYNC_GUARD, 0, -1, SYNC_NONZERO, false, false, NULL},
+    PLAIN("__cxa_guard_release __cxa_guard_abort", SYNC_GUARD_END, 0),
+
+    /* --- OpenMP ---------------------------------------------------------------------------------------------------------- */
+    NAMED("GOMP_critical_start", SYNC_ALWAYS, "omp critical"),
+    NAMED_END("GOMP_critical_end", "omp critical"),
+    ACQUIRE("GOMP_critical_name_start", 0),
+    RELEASE("GOMP_critical_name_end", 0),
+    ACQUIRE("__kmpc_critical __kmpc_critical_with_hint", 2),
+    RELEASE("__kmpc_end_critical", 2),
+    NAMED("GOMP_atomic_start", SYNC_ALWAYS, "omp atomic"),
+    NAMED_END("GOMP_atomic_end", "omp atomic"),
+    NAMED("GOMP_ordered_start __kmpc_ordered", SYNC_ALWAYS, "omp ordered"),
+    NAMED_END("GOMP_ordered_end __kmpc_end_ordered", "omp ordered"),
+    NAMED("GOMP_single_start __kmpc_single", SYNC_NONZERO, "omp single"),
+    NAMED_END("__kmpc_end_single", "omp single"),
+    NAMED("__kmpc_master __kmpc_masked", SYNC_NONZERO, "omp thread 0"),
+    NAMED_END("__kmpc_end_master __kmpc_end_masked", "omp thread 0"),
+    NAMED("__kmpc_reduce __kmpc_reduce_nowait", SYNC_NONZERO, "omp reduction"),
+    NAMED_END("__kmpc_end_reduce __kmpc_end_reduce_nowait", "omp reduction"),
+    PLAIN("omp_get_thread_num", SYNC_NUMBER, -1),
+    PLAIN("GOMP_sections_start GOMP_sections_next", SYNC_SECTION, -1),
+    PLAIN("GOMP_barrier GOMP_barrier_cancel __kmpc_barrier GOMP_loop_end GOMP_sections_end", SYNC_BARRIER, -1),
+    PLAIN("GOMP_taskwait GOMP_taskgroup_end __kmpc_omp_taskwait __kmpc_end_taskgroup __kmpc_omp_taskwait_deps_51 "
+          "__kmpc_omp_wait_deps GOMP_taskwait_depend", SYNC_JOIN_TASKS, -1),
+    PLAIN("GOMP_parallel GOMP_parallel_loop_* GOMP_parallel_sections GOMP_parallel_reductions GOMP_teams_reg "
+          "__kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams", SYNC_TEAM, -1),
+    PLAIN("GOMP_parallel_end", SYNC_JOIN_TEAM, -1),
+    PLAIN("GOMP_task __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_parts", SYNC_TASK, -1),
+    /* A task loop waits for its tasks, unless it is told not to, which its flags say. */
+    PLAIN("GOMP_taskloop GOMP_taskloop_ull __kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1),
+
+    /* --- threads, semaphores, barriers ----------------------------------------------------------------------------------- */
+    PLAIN("pthread_create", SYNC_CREATE, 3),
+    PLAIN("thrd_create uv_thread_create g_thread_new g_thread_try_new", SYNC_CREATE, 2),
+    PLAIN("uv_thread_create_ex", SYNC_CREATE, 3),
+    PLAIN("pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join g_thread_join", SYNC_JOIN, 0),
+    {"_ZNSt6thread4joinEv uv_thread_join", SYNC_JOIN, 0, -1, SYNC_ALWAYS, false, true, NULL},
+    PLAIN("pthread_barrier_wait uv_barrier_wait", SYNC_BARRIER, 0),
+    PLAIN("sem_post uv_sem_post", SYNC_POST, 0),
+    PLAIN("sem_wait uv_sem_wait", SYNC_WAIT, 0),
+    {"sem_trywait sem_timedwait sem_clockwait uv_sem_trywait", SYNC_WAIT, 0, -1, SYNC_ZERO, false, false, NULL},
+    PAIR("sem_init", SYNC_SEM_INIT, 0, 2),
+    PAIR("uv_sem_init", SYNC_SEM_INIT, 0, 1),
+
+    /* --- events ------------------------------------------------------------------------------------------------------------ */
+    PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
+    PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
+    PLAIN("exit quick_exit", SYNC_EXIT, -1),
+    PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
+    PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
+    PLAIN("event_new", SYNC_EVENT, 0),
+    PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),
+    PLAIN("event_dispatch event_loop g_main_loop_run gtk_main g_main_context_iteration", SYNC_DISPATCH, -1),
+};
+const uint32_t hb_sync_count = sizeof hb_sync_table / sizeof *hb_sync_table;
+
+const sync_touch sync_touches[] = {
+    {"memcpy memmove mempcpy __memcpy_chk __memmove_chk __mempcpy_chk", "w0:2 r1:2"},
+    {"bcopy", "r0:2 w1:2"},
+    {"memset __memset_chk", "w0:2"},
+    {"bzero explicit_bzero", "w0:1"},
+    {"memcmp bcmp", "r0:2 r1:2"},
+    {"memchr rawmemchr memrchr", "r0:2"},
+    {"strcpy stpcpy __strcpy_chk __stpcpy_chk", "w0 r1"},
+    {"strncpy stpncpy __strncpy_chk", "w0:2 r1"},
+    {"strcat strncat __strcat_chk __strncat_chk", "w0 r1"},
+    {"strlen strnlen strchr strrchr strdup strndup atoi atol atoll strtol strtoul strtoll strtoull strtod puts perror", "r0"},
+    {"strcmp strncmp strcasecmp strncasecmp strstr strspn strcspn strpbrk", "r0 r1"},
+    {"strtok", "w0 r1"},
+    {"snprintf vsnprintf __snprintf_chk __vsnprintf_chk", "w0:1"},
+    {"sprintf vsprintf __sprintf_chk __vsprintf_chk", "w0"},
+    {"fgets __fgets_chk", "w0:1"},
+    {"read recv pread pread64 __read_chk __recv_chk recvfrom", "w1:2"},
+    {"write send pwrite pwrite64 sendto", "r1:2"},
+    {"fread", "w0"},
+    {"fwrite", "r0"},
+    {"gettimeofday time", "w0"},
+    {"clock_gettime", "w1=16"},
+    {"qsort", "w0"},
+    {"fputs", "r0"},
+};
+const uint32_t sync_touch_count = sizeof sync_touches / sizeof *sync_touches;

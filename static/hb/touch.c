@@ -1,0 +1,220 @@
+/* Accesses as ranges of objects: those of the code, and those that library functions make for it. */
+#include "static/hb/private.h"
+#include "static/pointer/offset.h"
+
+static const int64_t FAR = 1ll << 40;
+
+uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags)
+{
+    const lift_func *f = hb_code(h, func);
+    if (!f || insn >= f->insn_count) return 0;
+    hb_func *own = &h->funcs[func];
+    if (!own->access_of) {
+        own->access_of = base_alloc_zero(f->insn_count, sizeof *own->access_of);
+        for (ir_value v = f->ir->insn_count; v-- > 1;)
+            if (f->ir->insns[v].op == IR_ACCESS) own->access_of[f->ir->insns[v].insn] = v;
+    }
+    for (ir_value v = own->access_of[insn]; v && v < f->ir->insn_count && f->ir->insns[v].insn == insn; v++)
+        if (f->ir->insns[v].op == IR_ACCESS && f->ir->insns[v].flags == flags) return v;
+    return own->access_of[insn];
+}
+
+hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    hb_extent x = {.object = hb_object(h, site->memory, place->context), .at = site->base + place->offset, .low = -FAR,
+                   .high = FAR, .width = width ? width : 1};
+    if (site->size && !site->open) {
+        x.low = site->base;
+        x.high = site->base + (int64_t)site->size;
+    }
+    if (place->exact) {
+        x.low = x.at;
+        if (!open) x.high = x.at + x.width; /* else up to the end of the object */
+        if (open) x.stride = 1, x.at = 0;
+        return x;
+    }
+    x.stride = open ? 1 : place->stride;
+    if (!x.stride) x.stride = 1;
+    x.at = (x.at % (int64_t)x.stride + (int64_t)x.stride) % (int64_t)x.stride;
+    if (open || place->end == INT32_MAX || place->least < 0) return x;
+    if (place->element) {
+        x.period = place->element;
+        x.from = place->least;
+        x.to = place->end;
+    } else {
+        x.low = site->base + place->least;
+        x.high = site->base + place->end;
+    }
+    return x;
+}
+
+static bool same_extent(const hb_extent *a, const hb_extent *b)
+{
+    return a->object == b->object && a->stride == b->stride && a->at == b->at && a->low == b->low && a->high == b->high &&
+           a->width == b->width && a->period == b->period && a->from == b->from && a->to == b->to;
+}
+
+static uint32_t number_of(hb *h, const hb_extent *x)
+{
+    uint64_t hash = map_hash((uint64_t)x->object << 32 | x->stride);
+    hash = map_hash(map_hash(map_hash(hash + (uint64_t)x->at) + (uint64_t)x->low) + (uint64_t)x->high + x->width);
+    hash = map_hash(hash + x->period + ((uint64_t)x->from << 20) + ((uint64_t)x->to << 40));
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->extent_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->extents.len;
+            vec_push(&h->extents, *x);
+            return *at;
+        }
+        if (same_extent(&h->extents.data[*at], x)) return *at;
+    }
+}
+
+/* Parts of elements: of two classes with one period, or of a class and exact bytes. */
+static bool windows_meet(const hb_extent *a, const hb_extent *b)
+{
+    if (!a->period && !b->period) return true;
+    if (a->period && b->period) return a->period != b->period || (a->from < b->to && b->from < a->to);
+    const hb_extent *part = a->period ? a : b, *other = a->period ? b : a;
+    if (other->stride && other->stride % part->period) return true;
+    int64_t at = ((other->at % (int64_t)part->period) + (int64_t)part->period) % (int64_t)part->period;
+    return at < part->to && (at + (int64_t)other->width > part->from || at + (int64_t)other->width > (int64_t)part->period);
+}
+
+bool hb_overlap(const hb_extent *a, const hb_extent *b)
+{
+    if (a->object != b->object || a->high <= b->low || b->high <= a->low) return false;
+    if (!windows_meet(a, b)) return false;
+    uint64_t g = offset_gcd(a->stride, b->stride);
+    if (!g) return true; /* both exact: the ranges have decided */
+    int64_t d = ((a->at - b->at) % (int64_t)g + (int64_t)g) % (int64_t)g;
+    return d < (int64_t)b->width || (int64_t)g - d < (int64_t)a->width;
+}
+
+/* What std::thread keeps for the thread that it starts, and hands over. */
+static bool is_thread_state(const hb *h, const pta_place *place)
+{
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (h->program->sites.data[place->site].kind != PTA_HEAP) return false;
+    for (uint32_t i = 0, n = pta_heap_calls(h->p, place, calls); i < n; i++) {
+        const char *caller = h->program->funcs.data[h->program->calls.data[calls[i]].caller].name;
+        if (!strncmp(caller, "_ZNSt6threadC", 13) || !strncmp(caller, "_ZNSt6thread13_S_make_state", 27)) return true;
+    }
+    return false;
+}
+
+static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open)
+{
+    touch.first_place = h->places.len;
+    bool unknown = false, any = false;
+    for (uint32_t i = 0; i < places->len; i++) {
+        const pta_site *site = &h->program->sites.data[places->data[i].site];
+        if (site->kind == PTA_FUNCTION || site->constant) continue;
+        unknown |= site->kind == PTA_EXTERNAL || site->kind == PTA_WILD;
+        any = true;
+        hb_extent x = hb_extent_of(h, &places->data[i], width, open);
+        if (hb_stays(h, x.object) || is_thread_state(h, &places->data[i])) continue;
+        vec_push(&h->places, (hb_place){number_of(h, &x), places->data[i]});
+    }
+    touch.place_count = h->places.len - touch.first_place;
+    h->stats.accesses++;
+    h->stats.accesses_unknown += unknown;
+    h->stats.accesses_nowhere += !any && !places->len;
+    if (touch.place_count) vec_push(&h->touches, touch);
+}
+
+static void touch_code(hb *h, uint32_t instance, pta_places *places)
+{
+    uint32_t func = h->instances[instance].func, count;
+    const ir_func *ir = hb_code(h, func)->ir;
+    const pta_access *accesses = pta_accesses(h->program, func, &count);
+    for (uint32_t a = 0; a < count; a++) {
+        const pta_access *access = &accesses[a];
+        if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
+        pta_access_places_in(h->p, instance, access, places);
+        hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
+                          .ir = hb_access_ir(h, func, access->insn, access->flags)};
+        add_touch(h, touch, places, access->width, access->flags & IR_REP);
+    }
+}
+
+static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_places *places)
+{
+    sync_range ranges[SYNC_RANGES];
+    const pta_call *c = &h->program->calls.data[call->call];
+    for (uint32_t i = 0, n = sync_touch_ranges(call->touch, ranges); i < n; i++) {
+        if (c->args[ranges[i].arg].var == PTA_NO_VAR) continue;
+        uint32_t size = ranges[i].size;
+        if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
+            size = c->sizes[ranges[i].size_arg].multiple;
+        hb_points_to(h, instance, c->args[ranges[i].arg], places);
+        hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
+                          .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
+                          .width = size && size < UINT16_MAX ? (uint16_t)size : 0};
+        add_touch(h, touch, places, size, !size);
+    }
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const hb_touch *x = a, *y = b;
+    if (x->func != y->func) return x->func < y->func ? -1 : 1;
+    if (x->insn != y->insn) return x->insn < y->insn ? -1 : 1;
+    if (x->instance != y->instance) return x->instance < y->instance ? -1 : 1;
+    return x->first_place < y->first_place ? -1 : x->first_place > y->first_place;
+}
+
+void hb_touches_open(hb *h)
+{
+    pta_places places = {0};
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        bool runs = false;
+        for (uint32_t o = 0; o < h->origins.len && !runs; o++)
+            runs = hb_bit(h->origins.data[o].self, i);
+        if (!runs || !hb_instance_code(h, i)) continue;
+        touch_code(h, i, &places);
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++)
+            if (f->calls[c].touch) touch_library(h, i, &f->calls[c], &places);
+    }
+    if (h->touches.len) qsort(h->touches.data, h->touches.len, sizeof *h->touches.data, by_place);
+    vec_free(&places);
+}
+
+void hb_touches_close(hb *h)
+{
+    vec_free(&h->touches);
+    vec_free(&h->places);
+    vec_free(&h->extents);
+    map_free(&h->extent_map);
+}
+
+const hb_touch *hb_touches(const hb *h, uint32_t *count)
+{
+    *count = h->touches.len;
+    return h->touches.data;
+}
+
+const hb_place *hb_places(const hb *h, const hb_touch *touch)
+{
+    return h->places.data + touch->first_place;
+}
+
+const hb_extent *hb_extent_at(const hb *h, uint32_t extent)
+{
+    return &h->extents.data[extent];
+}
+
+uint32_t hb_first_touch(const hb *h, uint32_t func)
+{
+    uint32_t low = 0, high = h->touches.len;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (h->touches.data[middle].func < func)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

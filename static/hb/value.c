@@ -1,0 +1,245 @@
+/* What values are: sums of a few others and a constant; loads of one variable; what the flags of a branch compare. */
+#include "static/hb/value.h"
+
+enum { DEPTH = 24 };
+
+ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
+{
+    for (unsigned depth = 0; v && depth < DEPTH; depth++) {
+        const ir_insn *insn = &ir->insns[v];
+        if ((insn->op == IR_COPY || insn->op == IR_SEXT || (insn->op == IR_EXTRACT && !insn->imm)) && insn->width)
+            v = insn->a;
+        else if (insn->op == IR_INSERT && !insn->imm && insn->width >= width)
+            v = insn->b;
+        else if ((insn->op == IR_LEA && insn->a && !insn->b && !insn->imm) || (insn->op == IR_SHL && !insn->b && !insn->imm) ||
+                 (insn->op == IR_MUL && !insn->b && insn->imm == 1))
+            v = insn->a;
+        else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
+            v = insn->a;
+        else
+            break;
+    }
+    return v;
+}
+
+static void add_term(value_sum *s, ir_value leaf, int64_t factor)
+{
+    uint32_t i = 0;
+    while (i < s->count && s->terms[i].leaf < leaf)
+        i++;
+    if (i < s->count && s->terms[i].leaf == leaf) {
+        s->terms[i].factor += factor;
+        if (!s->terms[i].factor) {
+            memmove(&s->terms[i], &s->terms[i + 1], (s->count - i - 1) * sizeof *s->terms);
+            s->count--;
+        }
+        return;
+    }
+    if (s->count == VALUE_TERMS) {
+        s->known = false;
+        return;
+    }
+    memmove(&s->terms[i + 1], &s->terms[i], (s->count - i) * sizeof *s->terms);
+    s->terms[i].leaf = leaf;
+    s->terms[i].factor = factor;
+    s->count++;
+}
+
+static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth);
+
+/* The first load of the same variable, if nothing here stores to it. */
+static ir_value first_load(const ir_func *ir, ir_value v)
+{
+    const ir_insn *load = &ir->insns[v], *at = &ir->insns[load->a];
+    if (at->flags & (IR_WIDE | IR_REP)) return v;
+    for (ir_value u = 1; u < ir->insn_count; u++) {
+        const ir_insn *other = &ir->insns[u];
+        if (other->op == IR_STORE && value_same_access(ir, at, &ir->insns[other->a])) return v;
+    }
+    for (ir_value u = 1; u < v; u++) {
+        const ir_insn *other = &ir->insns[u];
+        if (other->op == IR_LOAD && other->width == load->width && other->imm == load->imm &&
+            value_same_access(ir, at, &ir->insns[other->a]))
+            return u;
+    }
+    return v;
+}
+
+static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
+{
+    ir_value leaf = value_plain(ir, v, 4);
+    if (leaf && ir->insns[leaf].op == IR_CONST) {
+        s->add += ir->insns[leaf].imm * factor;
+        return;
+    }
+    if (leaf && ir->insns[leaf].op == IR_LOAD && depth < 4) leaf = first_load(ir, leaf);
+    add_term(s, leaf, factor);
+}
+
+static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
+{
+    if (!v) return;
+    const ir_insn *insn = &ir->insns[v];
+    if (depth > DEPTH || factor > INT32_MAX || factor < INT32_MIN) {
+        s->known = false;
+        return;
+    }
+    bool wide = insn->width >= 4; /* an index does not wrap */
+    if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
+    if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
+    if (insn->op == IR_LEA && wide) {
+        s->add += insn->imm * factor;
+        add_value(ir, insn->a, factor, s, depth + 1);
+        if (insn->b) add_value(ir, insn->b, factor * (insn->scale ? insn->scale : 1), s, depth + 1);
+        return;
+    }
+    if (insn->op == IR_SUB && wide) {
+        add_value(ir, insn->a, factor, s, depth + 1);
+        if (insn->b)
+            add_value(ir, insn->b, -factor, s, depth + 1);
+        else
+            s->add -= insn->imm * factor;
+        return;
+    }
+    if (insn->op == IR_SHL && wide && !insn->b && insn->imm < 32)
+        return add_value(ir, insn->a, factor * (1ll << insn->imm), s, depth + 1);
+    if (insn->op == IR_MUL && wide && !insn->b && insn->imm < INT32_MAX && insn->imm > INT32_MIN)
+        return add_value(ir, insn->a, factor * insn->imm, s, depth + 1);
+    if (insn->op == IR_ADDRESS || insn->op == IR_CONST) {
+        s->add += insn->imm * factor;
+        return;
+    }
+    add_leaf(ir, v, factor, s, depth);
+}
+
+value_sum value_of(const ir_func *ir, ir_value v)
+{
+    value_sum s = {.known = true};
+    add_value(ir, v, 1, &s, 0);
+    return s;
+}
+
+value_sum value_address(const ir_func *ir, const ir_insn *access)
+{
+    value_sum s = {.known = !(access->flags & IR_WIDE), .add = access->imm};
+    add_value(ir, access->a, 1, &s, 0);
+    if (access->b) add_value(ir, access->b, access->scale ? access->scale : 1, &s, 0);
+    return s;
+}
+
+bool value_same_terms(const value_sum *a, const value_sum *b)
+{
+    if (!a->known || !b->known || a->count != b->count) return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->terms[i].leaf != b->terms[i].leaf || a->terms[i].factor != b->terms[i].factor) return false;
+    return true;
+}
+
+/* Without looking through loads, since those ask this. */
+static value_sum shallow(const ir_func *ir, const ir_insn *access)
+{
+    value_sum s = {.known = true, .add = access->imm};
+    add_value(ir, access->a, 1, &s, 5);
+    if (access->b) add_value(ir, access->b, access->scale ? access->scale : 1, &s, 5);
+    return s;
+}
+
+bool value_same_access(const ir_func *ir, const ir_insn *x, const ir_insn *y)
+{
+    if (x->op != IR_ACCESS || y->op != IR_ACCESS || (x->flags | y->flags) & IR_WIDE) return false;
+    if ((x->flags ^ y->flags) & (IR_FS | IR_GS)) return false;
+    value_sum a = shallow(ir, x), b = shallow(ir, y);
+    return a.add == b.add && value_same_terms(&a, &b);
+}
+
+bool value_alike(const ir_func *ir, ir_value a, ir_value b)
+{
+    a = value_plain(ir, a, 4);
+    b = value_plain(ir, b, 4);
+    if (!a || !b) return false;
+    if (a == b) return true;
+    const ir_insn *x = &ir->insns[a], *y = &ir->insns[b];
+    if (x->op == IR_CONST && y->op == IR_CONST) return x->imm == y->imm;
+    if (x->op != IR_LOAD || y->op != IR_LOAD || x->imm != y->imm || x->width != y->width) return false;
+    return value_same_access(ir, &ir->insns[x->a], &ir->insns[y->a]);
+}
+
+ir_value value_branch(const ir_func *ir, uint32_t block)
+{
+    const ir_block *b = &ir->blocks[block];
+    for (uint32_t i = b->count; i-- > 0;)
+        if (ir->insns[b->first + i].op == IR_BRANCH) return b->first + i;
+    return 0;
+}
+
+/* A truth value that is compared with zero is what it was made of: setcc, and xor with 1. */
+static bool look_through(const ir_func *ir, value_condition *c, ir_value *flags)
+{
+    *flags = 0;
+    bool equality = (c->code == VALUE_EQUAL || c->code == VALUE_NOT_EQUAL) && !c->b && (c->imm == 0 || c->imm == 1);
+    if (!equality || !c->a) return false;
+    const ir_insn *insn = &ir->insns[c->a];
+    bool negated = (c->code == VALUE_EQUAL) == (c->imm == 0);
+    bool flips = (insn->op == IR_XOR && !insn->b && (insn->imm == 1 || insn->imm == -1 || insn->imm == 255)) || insn->op == IR_NOT;
+    if (flips) { /* of a truth value */
+        c->a = value_plain(ir, insn->a, 1);
+        uint8_t inner = ir->insns[c->a].op;
+        if (insn->imm != 1 && inner != IR_SELECT && inner != IR_XOR && inner != IR_NOT) return c->a = 0, false;
+        c->code = negated ? VALUE_NOT_EQUAL : VALUE_EQUAL;
+        c->imm = 0;
+        *flags = 0;
+        return true;
+    }
+    if (insn->op != IR_SELECT || ir->insns[insn->a].op != IR_CONST || ir->insns[insn->b].op != IR_CONST) return false;
+    int64_t no = ir->insns[insn->a].imm, yes = ir->insns[insn->b].imm;
+    if ((no != 0 || yes != 1) && (no != 1 || yes != 0)) return false;
+    if (yes == 0) negated = !negated;
+    c->code = (uint8_t)((insn->imm & 15) ^ (negated ? 1 : 0));
+    *flags = insn->c;
+    return true;
+}
+
+static bool read_flags(const ir_func *ir, ir_value v, value_condition *out)
+{
+    const ir_insn *flags = &ir->insns[value_plain(ir, v, 8)];
+    unsigned width = flags->width;
+    out->a = out->b = 0;
+    out->imm = 0;
+    if (flags->op == IR_TEST) {
+        bool own = flags->b && value_plain(ir, flags->a, width) == value_plain(ir, flags->b, width);
+        if (!own && !(!flags->b && (flags->imm == -1 || flags->imm == 255 || flags->imm == 1))) return false;
+        out->a = value_plain(ir, flags->a, width);
+        return true;
+    }
+    if (flags->op == IR_CMP) {
+        out->a = value_plain(ir, flags->a, width);
+        out->b = flags->b ? value_plain(ir, flags->b, width) : 0;
+        out->imm = flags->imm;
+        if (out->b && ir->insns[out->b].op == IR_CONST) {
+            out->imm = ir->insns[out->b].imm;
+            out->b = 0;
+        }
+        return true;
+    }
+    if (flags->op == IR_FLAGRES) { /* of a result that is compared with zero */
+        out->a = value_plain(ir, flags->a, width);
+        return out->code == VALUE_EQUAL || out->code == VALUE_NOT_EQUAL;
+    }
+    return false;
+}
+
+bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
+{
+    ir_value v = value_branch(ir, block);
+    if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;
+    *out = (value_condition){.code = (uint8_t)((ir->insns[v].imm & 15) ^ (taken ? 0 : 1))};
+    if (!read_flags(ir, ir->insns[v].c, out)) return false;
+    ir_value flags;
+    for (unsigned depth = 0; depth < 4 && look_through(ir, out, &flags); depth++) {
+        value_condition inner = *out;
+        if (!flags) continue;
+        if (!read_flags(ir, flags, &inner)) return false;
+        *out = inner;
+    }
+    return out->a != 0;
+}

@@ -1,0 +1,232 @@
+/* `race check`: analyses programs without running them and prints what may race or deadlock. */
+#include "tools/race/race.h"
+#include "tools/race/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    bool json, stats, open;
+    long jobs;
+    show_pointer pointer;
+    const char *suppressions, *config;
+    char **files;
+    int file_count;
+} request;
+
+enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_INCREMENTAL, KEY_STATE, KEY_FULL };
+
+static const cli_option options[] = {
+    {"help", 'h', KEY_HELP, false},
+    {"format", 0, KEY_FORMAT, true},
+    {"context", 0, KEY_CONTEXT, true},
+    {"jobs", 'j', KEY_JOBS, true},
+    {"stats", 0, KEY_STATS, false},
+    {"suppressions", 0, KEY_SUPPRESSIONS, true},
+    {"config", 0, KEY_CONFIG, true},
+    {"open", 0, KEY_OPEN, false},
+    {0},
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A line that is overwritten; only for people who wait at a terminal. */
+static void progress(const char *what)
+{
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\r\033[K%s%s", what ? what : "", what ? " ..." : "");
+    fflush(stderr);
+}
+
+static char *read_text(const char *path)
+{
+    enum { MOST = 16 << 20 };
+    FILE *file = fopen(path, "re");
+    if (!file) return cli_error("%s: %s", path, strerror(errno)), NULL;
+    char *text = NULL;
+    uint32_t cap = 0;
+    size_t len = 0;
+    for (size_t got = 1; got && len < MOST; len += got) {
+        text = base_grow(text, &cap, (uint32_t)len + 4097, 1);
+        got = fread(text + len, 1, 4096, file);
+    }
+    bool bad = ferror(file) || len >= MOST;
+    fclose(file);
+    if (bad) return free(text), cli_error("%s: cannot be read, or is too large", path), NULL;
+    text[len] = 0;
+    return text;
+}
+
+/* CLI_END when the command line is right, KEY_HELP, or CLI_BAD after it has said what is wrong. */
+static int parse(int argc, char **argv, request *r)
+{
+    cli_walk walk = {.argc = argc, .argv = argv, .options = options};
+    for (int key; (key = cli_next(&walk)) != CLI_END;) {
+        switch (key) {
+        case CLI_BAD:
+        case KEY_HELP: return key;
+        case CLI_OPERAND: r->files[r->file_count++] = walk.value; break;
+        case KEY_FORMAT:
+            r->json = !strcmp(walk.value, "json");
+            if (r->json || !strcmp(walk.value, "text")) break;
+            cli_usage(argv[0], "the format is text or json, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_CONTEXT:
+            if (show_context(walk.value, &r->pointer)) break;
+            cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_JOBS:
+            if (cli_number(walk.value, 1, 1024, &r->jobs)) break;
+            cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_STATS: r->stats = true; break;
+        case KEY_OPEN: r->open = true; break;
+        case KEY_SUPPRESSIONS: r->suppressions = walk.value; break;
+        case KEY_CONFIG: r->config = walk.value; break;
+        }
+    }
+    return CLI_END;
+}
+
+static void close_check(check *c)
+{
+    detect_close(c->found);
+    hb_close(c->order);
+    pta_close(c->result);
+    pta_program_close(c->program);
+    for (uint32_t i = 0; i < c->module_count; i++)
+        lift_close(c->modules[i]);
+    free(c->modules);
+    for (uint32_t i = 0; i < c->list_count; i++)
+        image_list_close(&c->lists[i]);
+    free(c->lists);
+    detect_suppressions_free(c->suppressions);
+    detect_config_free(c->config);
+}
+
+static int open_modules(check *c, const request *r)
+{
+    race_error error;
+    c->lists = base_alloc_zero((size_t)r->file_count, sizeof *c->lists);
+    uint32_t total = 0;
+    for (int f = 0; f < r->file_count; f++) {
+        if (image_open_all(r->files[f], &c->lists[f], &error) < 0) return cli_error("%s", error.text);
+        c->list_count++;
+        total += c->lists[f].count;
+    }
+    c->modules = base_alloc_zero(total, sizeof *c->modules);
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++) {
+            progress(c->lists[l].images[i]->path);
+            c->modules[c->module_count++] = lift_open(c->lists[l].images[i], &(lift_options){.jobs = (int)r->jobs});
+        }
+    return EXIT_CLEAN;
+}
+
+static int open_texts(check *c, const request *r)
+{
+    race_error error;
+    if (r->suppressions) {
+        char *text = read_text(r->suppressions);
+        if (!text) return EXIT_USAGE;
+        c->suppressions = detect_suppressions_read(r->suppressions, text, &error);
+        free(text);
+        if (!c->suppressions) return cli_error("%s", error.text);
+    }
+    if (r->config) {
+        char *text = read_text(r->config);
+        if (!text) return EXIT_USAGE;
+        c->config = detect_config_read(r->config, text, &error);
+        free(text);
+        if (!c->config) return cli_error("%s", error.text);
+    }
+    return EXIT_CLEAN;
+}
+
+static int analyse(check *c, const request *r)
+{
+    race_error error;
+    int code = open_texts(c, r);
+    if (code == EXIT_CLEAN) code = open_modules(c, r);
+    if (code != EXIT_CLEAN) return code;
+    double start = now();
+    c->seconds_lift = start - c->started;
+    progress("pointers");
+    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config};
+    c->program = pta_program_open_for(c->modules, c->module_count, (int)r->jobs, &wishes);
+    pta_options how = {.context = (pta_context_kind)r->pointer.context, .k = r->pointer.k, .once = true, .jobs = (int)r->jobs};
+    if (pta_open(c->program, &how, &c->result, &error)) return cli_error("%s: %s", r->files[0], error.text);
+    c->seconds_pointer = now() - start;
+    start = now();
+    progress("order and locks");
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = r->open, .sync = detect_config_sync, .with = c->config});
+    c->seconds_order = now() - start;
+    start = now();
+    progress("races");
+    c->found = detect_open(c->order, c->result, c->program, &(detect_options){.suppressions = c->suppressions});
+    c->seconds_detect = now() - start;
+    progress(NULL);
+    return EXIT_CLEAN;
+}
+
+static int check_run(int argc, char **argv)
+{
+    request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *))};
+    show_context("origin", &r.pointer);
+    check c = {.started = now()};
+    int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
+    if (parsed == KEY_HELP) {
+        free(r.files);
+        return cli_help(&command_check);
+    }
+    if (parsed == CLI_BAD) goto out;
+    if (!r.file_count) {
+        cli_usage(argv[0], "no file given");
+        goto out;
+    }
+    code = analyse(&c, &r);
+    if (code == EXIT_CLEAN) {
+        c.seconds = now() - c.started;
+        if (r.json)
+            check_json(&c, r.stats);
+        else
+            check_text(&c, r.stats);
+        code = cli_finish(detect_found(c.found)->len ? EXIT_FOUND : EXIT_CLEAN);
+    }
+    close_check(&c);
+out:
+    free(r.files);
+    return code;
+}
+
+const command command_check = {
+    .name = "check",
+    .run = check_run,
+    .summary = "find races and deadlocks without running the program",
+    .help = "usage: race check [OPTION...] FILE...\n"
+            "\n"
+            "Analyses a program (with the shared libraries or object files of it that are given too) and prints pairs of\n"
+            "accesses that may race, and cycles of locks that may deadlock, the surest first. Debug information (-g) gives\n"
+            "source lines and the names of members; without it everything works on addresses.\n"
+            "\n"
+            "options:\n"
+            "  --format text|json       text is the default\n"
+            "  --open                   a library: exported functions may be called by any thread at any time\n"
+            "  --suppressions FILE      leave out what ThreadSanitizer's suppressions name: race:FUNCTION, race:FILE,\n"
+            "                           race:VARIABLE, deadlock:FUNCTION\n"
+            "  --config FILE            locks, threads and allocators of your own: see race(1)\n"
+            "  --context C              none, origin[:K] (the default) or cfa:K: what the pointer analysis tells apart\n"
+            "  --stats                  what was counted, what was not understood, and the time it took\n"
+            "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
+            "  -h, --help               this text\n"
+            "\n"
+            "exit codes: 0 nothing found, 1 races or deadlocks found, 2 wrong usage or input\n",
+};
