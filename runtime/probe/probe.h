@@ -275,6 +275,7 @@ void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are 
 /* What the library gets instead of this function: calls of it are told. 0: no more of them. */
 uint64_t callback_for(uint64_t function);
 void callback_watch(void *context, uint64_t stub, sync_watch kind);
+void callback_forked(void);
 
 void *symbol_next(const char *name); /* the function that the program would have without us; NULL: none */
 
@@ -297,6 +298,7 @@ void thread_not_created(probe_birth *birth);
 void thread_forked(void);
 
 void signal_start(void);
+void signal_forked(void);
 bool signal_own_trap(void); /* SIGTRAP is ours from now on */
 
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="

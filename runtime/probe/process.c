@@ -289,6 +289,8 @@ static void event_fork(void)
     if (!probe.ready) return;
     process.pid = host_pid(NULL);
     probe.module_lock = 0;
+    signal_forked();
+    callback_forked();
     report_forked(probe.report);
     thread_forked();
 }

@@ -504,3 +504,8 @@ void signal_start(void)
         if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
             real_sigaction()(number, &fault_action, NULL);
 }
+
+void signal_forked(void)
+{
+    signals.lock = 0; /* its holder is not in this process */
+}
