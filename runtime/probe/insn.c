@@ -34,7 +34,7 @@ static const char two_bytes[] = "mmmmx.....x.xm.B"  /* 00 */
                                 "BBBBmmm.mmxxmmmm"  /* 70 */
                                 "JJJJJJJJJJJJJJJJ"  /* 80 */
                                 "mmmmmmmmmmmmmmmm"  /* 90 */
-                                "...mBmxx...mBmmm"  /* a0 */
+                                "...mBmmm...mBmmm"  /* a0 */
                                 "mmmmmmmmmmBmmmmm"  /* b0 */
                                 "mmBmBBBm........"  /* c0 */
                                 "mmmmmmmmmmmmmmmm"  /* d0 */

@@ -133,21 +133,49 @@ static void add_group(probe_module *m, uint32_t number)
     m->groups[m->group_count++] = g;
 }
 
+/* Instructions overlap: a jump leads over a prefix. What follows each of them must stay as it is. */
+static void add_alone(probe_module *m, uint32_t number)
+{
+    const plan_site *s = &m->code.plan->sites[number];
+    const uint64_t start = s->addr + m->code.bias;
+    insn i;
+    if (!decode_at(m, start, &i) || i.length != s->length) {
+        probe.sites_refused++;
+        return;
+    }
+    m->groups[m->group_count++] =
+        (patch_group){.start = start, .size = i.length, .limit = i.length, .sites = 1, .way = WAY_NONE, .alone = true};
+}
+
+/* Is the address where an instruction of the group begins? */
+static bool is_in_step(const probe_module *m, const patch_group *g, uint64_t addr)
+{
+    insn i;
+    uint64_t at = g->start;
+    while (at < addr && decode_at(m, at, &i))
+        at += i.length;
+    return at == addr;
+}
+
 static void form_groups(probe_module *m)
 {
     const plan *p = m->code.plan;
+    uint32_t first = 0; /* site of the last group */
     for (uint32_t i = next_site(m, 0); i < p->site_count; i = next_site(m, i + 1)) {
         const patch_group *last = m->group_count ? &m->groups[m->group_count - 1] : NULL;
         const uint64_t addr = p->sites[i].addr + m->code.bias;
-        if (last && addr < last->start + last->size) { /* in it already, unless instructions overlap */
-            insn k;
-            uint64_t at = last->start;
-            while (at < addr && decode_at(m, at, &k))
-                at += k.length;
-            probe.sites_refused += at != addr;
-            continue;
+        const bool is_inside = last && addr < last->start + last->size;
+        if (is_inside && is_in_step(m, last, addr)) continue;
+        if (is_inside && last->alone) {
+            add_alone(m, i);
+        } else if (is_inside) {
+            m->group_count--;
+            for (uint32_t k = first; k <= i; k = next_site(m, k + 1))
+                add_alone(m, k);
+        } else {
+            first = i;
+            add_group(m, i);
         }
-        add_group(m, i);
     }
 }
 
@@ -217,7 +245,7 @@ static void find_gaps(probe_module *m)
     for (uint32_t i = 0; i < m->group_count; i++) {
         patch_group *g = &m->groups[i];
         insn first;
-        if ((g->way == WAY_JUMP && !g->evades) || !decode_at(m, g->start, &first)) continue;
+        if ((g->way == WAY_JUMP && !g->evades) || g->alone || !decode_at(m, g->start, &first)) continue;
         if (first.length < PROBE_SHORT_JUMP || !take_gap(m, i)) continue;
         g->way = WAY_SHORT;
         g->size = first.length;
@@ -343,7 +371,7 @@ static void write_rest(probe_module *m)
     for (uint32_t i = m->group_count; i-- > 0;) {
         patch_group *g = &m->groups[i];
         if (g->way != WAY_NONE) continue;
-        if (write_pun(m, g)) {
+        if (!g->alone && write_pun(m, g)) {
             g->way = WAY_PUN;
         } else if (signal_own_trap()) {
             *(uint8_t *)g->start = 0xcc;

@@ -119,6 +119,7 @@ typedef struct {
     uint8_t sites;  /* with actions, in it */
     uint8_t gaps;   /* WAY_JUMP: gaps in it that are used: five bytes each, behind the jump */
     bool evades;    /* could have displaced a call with a jump, but a return is faster when the call stays */
+    bool alone;     /* instructions overlap here: only one byte may be overwritten, by a trap */
 } patch_group;
 
 typedef struct {
