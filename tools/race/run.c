@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,10 +160,22 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     return code ? code : written;
 }
 
+/* Shadow memory is a multiple of the program's, and reserved in large pieces. */
+static bool has_room(void)
+{
+    const rlim_t wanted = (rlim_t)16 << 30;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
+}
+
 static int run_program(run_request *r)
 {
     run_paths p = {.program = run_find_program(r->program[0])};
     if (!p.program) return cli_error("%s: no such program", r->program[0]);
+    if (!has_room()) {
+        free(p.program);
+        return cli_error("%s: the limit of address space (ulimit -v) leaves no room for shadow memory", r->program[0]);
+    }
     run_block_signals(&p);
     int code = prepare(r, &p);
     if (code == EXIT_CLEAN) {
