@@ -1,9 +1,9 @@
 /* Threads: birth, death, names.
  *
- * A child's ft_thread is made by its creator before the real pthread_create, so that nothing the child does can come too
- * early. It dies when the last destructor of thread-specific data has run: ours puts itself off to the last round. Both
- * creator and child enter it into the list of names, whoever is first: the creator may ask for it before the child runs,
- * and others may know it before the creator does. */
+ * A child's ft_thread is made by its creator before the real pthread_create, so that nothing the child does can come
+ * too early. It dies when the last destructor of thread-specific data has run: ours puts itself off to the last round.
+ * Both creator and child enter it into the list of names, whoever is first: the creator may ask for it before the child
+ * runs, and others may know it before the creator does. */
 #include "runtime/probe/probe.h"
 
 #include <limits.h>
@@ -191,6 +191,7 @@ static void end(probe_birth *b)
     void *stack = self->stack_map;
     self->stack = self->stack_map = NULL;
     if (stack) sys_unmap(stack, STACK_SIZE);
+    stack_forget();
     sys_lock(&threads.lock);
     b->has_ended = true;
     ft_thread *alone = NULL;

@@ -217,13 +217,13 @@ static bool is_call(const lift_insn *insn)
     return insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
 }
 
-/* Whole instructions from `number` on to the block's end, until a jump fits. In a function with an indirect jump to
- * somewhere unknown any instruction may be its target. */
+/* Whole instructions from `number` on to the block's end, until a jump fits, and some that others have no room for. In a
+ * function with an indirect jump to somewhere unknown any instruction may be its target. */
 static uint8_t window_of(const lift_func *func, const lift_block *block, uint32_t number)
 {
-    enum { JUMP = 5 };
+    enum { ROOM = 64 };
     uint32_t end = block->first_insn + block->insn_count, bytes = 0;
-    for (uint32_t i = number; i < end && bytes < JUMP; i++) {
+    for (uint32_t i = number; i < end && bytes < ROOM; i++) {
         bytes += func->insns[i].len;
         if (!func->complete) break;
     }

@@ -3,7 +3,7 @@
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
-[ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built"
+needs_engine
 here=$RACE_SOURCE/tests/thread
 cd "$work" || exit 1
 gcc -g -O1 -pthread "$here/racy.c" -o racy || exit 1
@@ -47,7 +47,10 @@ expect 66 "$RACE" run --halt-on-error ./racy 5
 expect 66 "$RACE" run --log logs ./racy
 ls logs/race.*.events >/dev/null 2>&1 || fail "no events in the log"
 expect_error "$RACE" run --log nowhere/logs ./racy
-run "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -log /proc/nowhere -- ./racy
+case $engine in
+probe) run env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans -log /proc/nowhere" ./racy ;;
+*) run "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -log /proc/nowhere -- ./racy ;;
+esac
 checks=$((checks + 1))
 [ "$code" = 66 ] || fail "a log that cannot be written ends the run: $code"
 error_has "/proc/nowhere: cannot be written"

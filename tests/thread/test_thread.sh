@@ -2,7 +2,7 @@
 # The whole way: image, IR, plan, DynamoRIO client, FastTrack, a printed race with both source lines.
 . "$RACE_SOURCE/tests/lib/check.sh"
 
-[ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built"
+needs_engine
 here=$RACE_SOURCE/tests/thread
 cd "$work" || exit 1
 
@@ -45,7 +45,7 @@ for compiler in gcc clang; do
             build ordered "$compiler" $level $kind
             what="$compiler $level $kind"
 
-            expect 66 "$RACE" run --engine dynamorio ./racy
+            expect 66 "$RACE" run ./racy
             [ "$(sides)" = "$racing" ] || fail "$what: reported \"$(sides)\" instead of \"$racing\""
             error_has "Location is global 'shared' of size 8"
             error_has "created by main thread at:"
@@ -118,8 +118,8 @@ error_has "not an ELF"
 gcc -static -pthread "$here/racy.c" -o static 2>/dev/null && expect_error "$RACE" run ./static
 : >file
 expect_error "$RACE" run --state file ./racy
-cp "$RACE" lonely
-expect_error ./lonely run ./racy
-error_has "librace.so"
+cp "$RACE_COMMAND" lonely
+expect_error ./lonely run --engine "$engine" ./racy
+error_has "librace"
 expect_error "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -wishful -- ./racy
 finish

@@ -221,7 +221,7 @@ static int check_words(const run_request *r)
 
 static int run(int argc, char **argv)
 {
-    run_request r = {.engine = "dynamorio",
+    run_request r = {.engine = "probe",
                      .format = "text",
                      .scope = "shared",
                      .place = "ft",
@@ -280,7 +280,7 @@ const command command_run = {
             "at every access that another thread might touch, and reports data races and possible\n"
             "deadlocks on stderr as they happen. SIGUSR2 makes it say what was found so far.\n"
             "\n"
-            "  --engine NAME       what injects the checks: dynamorio, probe (dynamorio)\n"
+            "  --engine NAME       what injects the checks: probe, dynamorio (probe)\n"
             "  --scope SCOPE       what is checked: shared, warned, all (shared)\n"
             "  --place KIND        where checks go: ft, one at each access (ft)\n"
             "  --state DIR         where plans are kept (.race)\n"

@@ -128,8 +128,18 @@ static int prepare_dynamorio(const run_request *r, const run_paths *paths, words
     return code;
 }
 
+/* The loader preloads nothing into a program that runs with the rights of another user. */
+static bool changes_user(const char *program)
+{
+    struct stat st;
+    if (stat(program, &st)) return false;
+    return (st.st_mode & S_ISUID && st.st_uid != geteuid()) || (st.st_mode & S_ISGID && st.st_gid != getegid());
+}
+
 static int prepare_probe(const run_request *r, const run_paths *paths)
 {
+    if (changes_user(paths->program))
+        return cli_error("%s: runs as another user, so nothing can be preloaded into it: run a copy of it", paths->program);
     char *library = find_library("librace_probe.so");
     if (!library) return cli_error("no librace_probe.so found: this build has no embedded engine");
     words w = {0};
