@@ -195,17 +195,18 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
             const variant *vb = &s->variants.data[b->first + k];
             if (vb->set == UINT32_MAX) continue;
             const hb_numbers *xs = &s->origins_of[va->touch->instance], *ys = &s->origins_of[vb->touch->instance];
-            bool guarded = hb_guarded(&va->guards, &vb->guards), meets = false;
+            bool meets = false;
+            if (hb_guarded(&va->guards, &vb->guards)) {
+                d->stats.pairs++;
+                d->stats.pairs_guarded++;
+                continue;
+            }
             for (uint32_t xi = 0; xi < xs->len; xi++)
                 for (uint32_t yi = 0; yi < ys->len; yi++) {
                     uint32_t x = xs->data[xi], y = ys->data[yi];
                     const char *why = NULL;
                     if (same_thread(origins, x, y)) continue;
                     d->stats.pairs++;
-                    if (guarded) {
-                        d->stats.pairs_guarded++;
-                        continue;
-                    }
                     if (shb_ordered(d->h, x, (hb_point){va->touch->instance, va->touch->insn}, y,
                                     (hb_point){vb->touch->instance, vb->touch->insn}, &why)) {
                         d->stats.pairs_ordered++;

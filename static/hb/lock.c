@@ -66,12 +66,6 @@ static uint64_t place_kind(const hb *h, const pta_place *place)
     return map_hash(((uint64_t)site->memory << 32) + at * 2 + 1) | 1;
 }
 
-typedef struct {
-    uint32_t object, value; /* locks; UINT32_MAX: none */
-    value_sum sum;
-    pta_places places;
-} lock_name;
-
 static void name_lock(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out)
 {
     out->object = out->value = UINT32_MAX;
@@ -88,7 +82,7 @@ static void name_lock(hb *h, uint32_t func, const value_sum *sum, bool shared, l
     h->locks->kinds.data[out->value] = kind;
 }
 
-static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
     pta_operand what = h->program->calls.data[call->call].args[arg];
@@ -101,6 +95,31 @@ static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
     name_lock(h, h->instances[instance].func, &sum, shared, out);
+}
+
+/* The same, asked once: the flow comes by many times. */
+static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+{
+    uint64_t hash = map_hash(map_hash((uint64_t)instance << 32 | call->call) + (uint64_t)add * 16 + arg * 2 + shared);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->locks->name_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->locks->names.len;
+            lock_argument a = {.instance = instance, .call = call->call, .arg = (uint8_t)arg, .shared = shared, .add = add};
+            find_argument(h, instance, call, arg, add, shared, &a.name);
+            vec_push(&h->locks->names, a);
+        }
+        const lock_argument *known = &h->locks->names.data[*at];
+        if (known->instance != instance || known->call != call->call || known->arg != arg || known->shared != shared || known->add != add)
+            continue;
+        vec_clear(&out->places);
+        for (uint32_t i = 0; i < known->name.places.len; i++)
+            vec_push(&out->places, known->name.places.data[i]);
+        out->object = known->name.object;
+        out->value = known->name.value;
+        out->sum = known->name.sum;
+        return;
+    }
 }
 
 static uint32_t named_lock(hb *h, const char *name, bool shared)
@@ -949,6 +968,10 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
+    for (uint32_t i = 0; i < h->locks->names.len; i++)
+        vec_free(&h->locks->names.data[i].name.places);
+    vec_free(&h->locks->names);
+    map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
     map_free(&h->locks->sum_map);

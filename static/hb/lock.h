@@ -29,12 +29,28 @@ typedef struct {
     pta_place place; /* in the memory's site */
 } spin_place;
 
+typedef struct { /* what an address may be */
+    uint32_t object, value; /* locks; UINT32_MAX: none */
+    value_sum sum;
+    pta_places places;
+} lock_name;
+
+typedef struct {
+    uint32_t instance, call;
+    uint8_t arg;
+    bool shared;
+    int64_t add;
+    lock_name name;
+} lock_argument;
+
 typedef struct hb_locks {
     lockset_table table;
     lock_instance *instances;
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
     VEC(uint32_t) sum_func;
     map64 sum_map;
+    VEC(lock_argument) names; /* of arguments of calls, as they were asked for */
+    map64 name_map;
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;
