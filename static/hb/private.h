@@ -132,7 +132,7 @@ static inline const lift_func *hb_instance_code(const hb *h, uint32_t instance)
 static inline const sync_entry *hb_sync(const hb *h, const char *name)
 {
     const sync_entry *own = h->options.sync ? h->options.sync(h->options.with, name) : NULL;
-    return own ? own : sync_find(name);
+    return own ? own : hb_sync_find(name);
 }
 
 /* --- call.c ---- */

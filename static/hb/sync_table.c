@@ -12,7 +12,7 @@
 #define PLAIN(names, kind, arg)     {names, kind, arg, -1, SYNC_ALWAYS, false, false, NULL}
 #define PAIR(names, kind, arg, other) {names, kind, arg, other, SYNC_ALWAYS, false, false, NULL}
 
-const sync_entry sync_table[] = {
+const sync_entry hb_sync_table[] = {
     /* --- locks ---------------------------------------------------------------------------------------------------------- */
     ACQUIRE("pthread_mutex_lock mtx_lock pthread_spin_lock pthread_rwlock_wrlock omp_set_lock omp_set_nest_lock "
             "uv_mutex_lock uv_rwlock_wrlock g_mutex_lock g_rec_mutex_lock g_rw_lock_writer_lock "
@@ -86,9 +86,9 @@ const sync_entry sync_table[] = {
     PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),
     PLAIN("event_dispatch event_loop g_main_loop_run gtk_main g_main_context_iteration", SYNC_DISPATCH, -1),
 };
-const uint32_t sync_count = sizeof sync_table / sizeof *sync_table;
+const uint32_t hb_sync_count = sizeof hb_sync_table / sizeof *hb_sync_table;
 
-const sync_touch sync_touches[] = {
+const sync_touch hb_sync_touches[] = {
     {"memcpy memmove mempcpy __memcpy_chk __memmove_chk __mempcpy_chk", "w0:2 r1:2"},
     {"*copied*", "w0:2 r1:2"}, /* a block copy whose words static/pointer copies one by one */
     {"bcopy", "r0:2 w1:2"},
@@ -115,4 +115,4 @@ const sync_touch sync_touches[] = {
     {"qsort", "w0"},
     {"fputs", "r0"},
 };
-const uint32_t sync_touch_count = sizeof sync_touches / sizeof *sync_touches;
+const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

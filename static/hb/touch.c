@@ -143,7 +143,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
 {
     sync_range ranges[SYNC_RANGES];
     const pta_call *c = &h->program->calls.data[call->call];
-    for (uint32_t i = 0, n = sync_touch_ranges(call->touch, ranges); i < n; i++) {
+    for (uint32_t i = 0, n = hb_sync_touch_ranges(call->touch, ranges); i < n; i++) {
         if (c->args[ranges[i].arg].var == PTA_NO_VAR) continue;
         uint32_t size = ranges[i].size;
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)

@@ -53,8 +53,8 @@ static void test_a_configuration_gives_functions_meaning(void)
     TEST_ASSERT_EQUAL_STRING("ret = new", detect_config_model(c, "take"));
     TEST_ASSERT_EQUAL_UINT16(2, detect_config_asks(c, "enter"));
     TEST_ASSERT_NULL(detect_config_model(c, "other"));
-    TEST_ASSERT_EQUAL_UINT16(sync_asks("pthread_mutex_lock"), detect_config_asks(c, "pthread_mutex_lock"));
-    TEST_ASSERT_EQUAL_UINT16(sync_asks("memcpy"), detect_config_asks(NULL, "memcpy"));
+    TEST_ASSERT_EQUAL_UINT16(hb_sync_asks("pthread_mutex_lock"), detect_config_asks(c, "pthread_mutex_lock"));
+    TEST_ASSERT_EQUAL_UINT16(hb_sync_asks("memcpy"), detect_config_asks(NULL, "memcpy"));
     detect_config_free(c);
 }
 

@@ -7,47 +7,47 @@ void tearDown(void) {}
 
 static void test_names_are_found(void)
 {
-    TEST_ASSERT_EQUAL(SYNC_ACQUIRE, sync_find("pthread_mutex_lock")->kind);
-    TEST_ASSERT_EQUAL(SYNC_ACQUIRE, sync_find("__pthread_mutex_lock")->kind);
-    TEST_ASSERT_EQUAL(SYNC_RELEASE, sync_find("pthread_mutex_unlock")->kind);
-    TEST_ASSERT_TRUE(sync_find("pthread_rwlock_rdlock")->shared);
-    TEST_ASSERT_FALSE(sync_find("pthread_rwlock_wrlock")->shared);
-    TEST_ASSERT_EQUAL(SYNC_ZERO, sync_find("pthread_mutex_trylock")->when);
-    TEST_ASSERT_EQUAL(SYNC_TEAM, sync_find("GOMP_parallel_loop_dynamic")->kind); /* a family */
-    TEST_ASSERT_NULL(sync_find("pthread_mutex"));
-    TEST_ASSERT_NULL(sync_find("pthread_mutex_lock2"));
-    TEST_ASSERT_NULL(sync_find(""));
+    TEST_ASSERT_EQUAL(SYNC_ACQUIRE, hb_sync_find("pthread_mutex_lock")->kind);
+    TEST_ASSERT_EQUAL(SYNC_ACQUIRE, hb_sync_find("__pthread_mutex_lock")->kind);
+    TEST_ASSERT_EQUAL(SYNC_RELEASE, hb_sync_find("pthread_mutex_unlock")->kind);
+    TEST_ASSERT_TRUE(hb_sync_find("pthread_rwlock_rdlock")->shared);
+    TEST_ASSERT_FALSE(hb_sync_find("pthread_rwlock_wrlock")->shared);
+    TEST_ASSERT_EQUAL(SYNC_ZERO, hb_sync_find("pthread_mutex_trylock")->when);
+    TEST_ASSERT_EQUAL(SYNC_TEAM, hb_sync_find("GOMP_parallel_loop_dynamic")->kind); /* a family */
+    TEST_ASSERT_NULL(hb_sync_find("pthread_mutex"));
+    TEST_ASSERT_NULL(hb_sync_find("pthread_mutex_lock2"));
+    TEST_ASSERT_NULL(hb_sync_find(""));
 }
 
 /* A typo would make a line mean nothing. */
 static void test_every_range_of_memory_can_be_read(void)
 {
-    for (uint32_t i = 0; i < sync_touch_count; i++) {
+    for (uint32_t i = 0; i < hb_sync_touch_count; i++) {
         sync_range ranges[SYNC_RANGES];
-        uint32_t n = sync_touch_ranges(&sync_touches[i], ranges);
-        TEST_ASSERT_TRUE_MESSAGE(n > 0, sync_touches[i].names);
+        uint32_t n = hb_sync_touch_ranges(&hb_sync_touches[i], ranges);
+        TEST_ASSERT_TRUE_MESSAGE(n > 0, hb_sync_touches[i].names);
         for (uint32_t k = 0; k < n; k++) {
-            TEST_ASSERT_TRUE_MESSAGE(ranges[k].arg < 6, sync_touches[i].names);
-            TEST_ASSERT_TRUE_MESSAGE(ranges[k].size_arg < 6, sync_touches[i].names);
+            TEST_ASSERT_TRUE_MESSAGE(ranges[k].arg < 6, hb_sync_touches[i].names);
+            TEST_ASSERT_TRUE_MESSAGE(ranges[k].size_arg < 6, hb_sync_touches[i].names);
         }
-        for (const char *c = sync_touches[i].text; *c; c++)
-            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rw0123456789:= ", *c), sync_touches[i].names);
+        for (const char *c = hb_sync_touches[i].text; *c; c++)
+            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rw0123456789:= ", *c), hb_sync_touches[i].names);
     }
 }
 
 static void test_ranges_have_sizes(void)
 {
     sync_range ranges[SYNC_RANGES];
-    TEST_ASSERT_EQUAL_UINT32(2, sync_touch_ranges(sync_touch_find("memcpy"), ranges));
+    TEST_ASSERT_EQUAL_UINT32(2, hb_sync_touch_ranges(hb_sync_touch_find("memcpy"), ranges));
     TEST_ASSERT_TRUE(ranges[0].write);
     TEST_ASSERT_FALSE(ranges[1].write);
     TEST_ASSERT_EQUAL(2, ranges[0].size_arg);
     TEST_ASSERT_EQUAL(1, ranges[1].arg);
-    TEST_ASSERT_EQUAL_UINT32(1, sync_touch_ranges(sync_touch_find("clock_gettime"), ranges));
+    TEST_ASSERT_EQUAL_UINT32(1, hb_sync_touch_ranges(hb_sync_touch_find("clock_gettime"), ranges));
     TEST_ASSERT_EQUAL_UINT32(16, ranges[0].size);
-    TEST_ASSERT_EQUAL_UINT16(3, sync_asks("memcpy"));
-    TEST_ASSERT_EQUAL_UINT16(3, sync_asks("pthread_cond_wait"));
-    TEST_ASSERT_EQUAL_UINT16(0, sync_asks("getpid"));
+    TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("memcpy"));
+    TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("pthread_cond_wait"));
+    TEST_ASSERT_EQUAL_UINT16(0, hb_sync_asks("getpid"));
 }
 
 static hb_extent exact(int64_t at, uint32_t width)
