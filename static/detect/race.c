@@ -43,6 +43,7 @@ typedef struct {
     detect *d;
     VEC(const hb_extent *) racy; /* what warnings are about */
     VEC(deferred_pair) deferred;
+    map64 looks; /* warnings by what the user sees of them */
     VEC(entry) entries;
     VEC(variant) variants;
     VEC(group) groups;
@@ -238,10 +239,24 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
     return found;
 }
 
-static bool same_warning(const detect_warning *a, const detect_warning *b)
+/* The source line of an access, or its address. */
+static uint64_t line_of(const detect *d, const detect_access *a)
 {
-    return !strcmp(a->location, b->location) && a->accesses[0].addr == b->accesses[0].addr && a->accesses[1].addr == b->accesses[1].addr &&
-           a->accesses[0].func == b->accesses[0].func && a->accesses[1].func == b->accesses[1].func;
+    image_line line;
+    return image_line_at(detect_image(d, a->func), a->addr, &line) && line.file ? line.line : a->addr;
+}
+
+/* To the user they are one: the same location, functions, lines and kinds of access. */
+static uint64_t look_of(const detect *d, const detect_warning *w)
+{
+    uint64_t hash = 0;
+    for (const char *c = w->location; *c; c++)
+        hash = hash * 31 + (uint8_t)*c;
+    for (unsigned i = 0; i < 2; i++) {
+        const detect_access *a = &w->accesses[i];
+        hash = map_hash(map_hash(hash + a->func) + line_of(d, a) * 2 + a->write);
+    }
+    return hash & ~(1ull << 63);
 }
 
 static void report(search *s, detect_warning *w, const detect_access accesses[2], const hb_place *place)
@@ -256,15 +271,21 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
         w->accesses[0] = accesses[1];
         w->accesses[1] = accesses[0];
     }
-    for (uint32_t i = 0; i < d->warnings.len; i++)
-        if (d->warnings.data[i].kind == DETECT_RACE && same_warning(&d->warnings.data[i], w)) {
-            free(w->location);
-            free(w->key);
-            free(w->about);
-            free(w->accesses);
-            return;
-        }
-    vec_push(&d->warnings, *w);
+    uint32_t *known = map_at(&s->looks, look_of(d, w));
+    if (*known == MAP_NONE) {
+        *known = d->warnings.len;
+        vec_push(&d->warnings, *w);
+        return;
+    }
+    detect_warning *shown = &d->warnings.data[*known], other = *w;
+    if (w->rank < shown->rank) {
+        other = *shown;
+        *shown = *w;
+    }
+    free(other.location);
+    free(other.key);
+    free(other.about);
+    free(other.accesses);
 }
 
 typedef struct {
@@ -361,6 +382,7 @@ void detect_races(detect *d)
         if (kind != PTA_EXTERNAL && kind != PTA_WILD) search_object(&s, first, end);
     }
     settle_deferred(&s);
+    map_free(&s.looks);
     vec_free(&s.racy);
     vec_free(&s.deferred);
     for (uint32_t i = 0; i < s.variants.len; i++)

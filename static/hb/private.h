@@ -103,6 +103,7 @@ struct hb {
     VEC(hb_extent) extents;
     map64 extent_map;
     hb_statistics stats;
+    bool has_std_thread;
 };
 
 static inline bool hb_bit(const uint64_t *set, uint32_t i)

@@ -88,7 +88,7 @@ const sync_entry hb_sync_table[] = {
 };
 const uint32_t hb_sync_count = sizeof hb_sync_table / sizeof *hb_sync_table;
 
-const sync_touch sync_touches[] = {
+const sync_touch hb_sync_touches[] = {
     {"memcpy memmove mempcpy __memcpy_chk __memmove_chk __mempcpy_chk", "w0:2 r1:2"},
     {"*copied*", "w0:2 r1:2"}, /* a block copy whose words static/pointer copies one by one */
     {"bcopy", "r0:2 w1:2"},
@@ -115,4 +115,4 @@ const sync_touch sync_touches[] = {
     {"qsort", "w0"},
     {"fputs", "r0"},
 };
-const uint32_t sync_touch_count = sizeof sync_touches / sizeof *sync_touches;
+const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

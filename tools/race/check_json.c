@@ -108,6 +108,7 @@ static json_t *stats_of(const check *c, bool times)
     add(s, "called_from_outside", json_integer(h->outside));
     add(s, "accesses", json_integer((json_int_t)h->accesses));
     add(s, "accesses_unknown", json_integer((json_int_t)h->accesses_unknown));
+    add(s, "accesses_lost", json_integer((json_int_t)h->accesses_lost));
     add(s, "accesses_nowhere", json_integer((json_int_t)h->accesses_nowhere));
     add(s, "unknown_calls", json_integer((json_int_t)c->program->unknown_calls));
     add(s, "lock_calls", json_integer(h->lock_calls));

@@ -188,8 +188,8 @@ static void print_stats(const check *c)
     printf("modules           %u, %u functions, %llu instructions\n", c->module_count, functions, (unsigned long long)instructions);
     printf("not understood    %llu indirect jumps, %llu opaque IR instructions, %u frames, %llu calls of unknown functions\n",
            (unsigned long long)unresolved, (unsigned long long)opaque, frames, (unsigned long long)c->program->unknown_calls);
-    printf("                  %llu accesses to unknown memory, %llu to nothing known, %u of %u calls of locks\n",
-           (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
+    printf("                  %llu accesses to unknown memory, %llu to too many places, %llu to nothing known, %u of %u calls of locks\n",
+           (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_lost, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
     printf("origins           %u: %u threads, %u events, %u called from outside\n", h->origins, h->threads, h->events, h->outside);
     printf("accesses          %llu in %llu instances; objects %u, of which %u shared and written\n", (unsigned long long)h->accesses,
            (unsigned long long)p.instances, h->objects, d->places_shared);
