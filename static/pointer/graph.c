@@ -51,7 +51,7 @@ pta_key graph_normal(const pta *p, uint32_t object, offset_t place)
     if (site->kind == PTA_FUNCTION) return place == offset_exact(0) ? key_make(object, place) : NO_KEY;
     if (offset_is_exact(place) && site->size && !site->open) {
         int64_t at = offset_value(place);
-        if (at < -OFFSET_SLACK || at > (int64_t)site->size) return NO_KEY;
+        if (at < -OFFSET_SLACK || at > (int64_t)site->size + OFFSET_SLACK) return NO_KEY;
     }
     place = offset_in_element(place, p->shapes.data[object]);
     return place ? key_make(object, place) : NO_KEY;

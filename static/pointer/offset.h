@@ -25,7 +25,7 @@ typedef uint64_t pta_key;  /* object << OFFSET_BITS | place */
 typedef uint64_t offset_t; /* place */
 
 enum { OFFSET_BITS = 41, OFFSET_MAX_STRIDE = (1 << 17) - 1, OFFSET_MAX_OBJECTS = 1 << 23, OFFSET_MAX_LEVEL = 63 };
-enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before an object and come back */
+enum { OFFSET_SLACK = 256 }; /* bytes that a pointer may lie before or behind an object and come back */
 enum { OFFSET_MAX_ELEMENT = OFFSET_MAX_STRIDE - OFFSET_SLACK - 1 }; /* places of one are less than a stride apart */
 
 static const offset_t OFFSET_CLASS = 1ull << 40;
@@ -171,7 +171,7 @@ static inline offset_t offset_in_element(offset_t place, const pta_shape *shape)
     if (!place || !shape || !shape->element || !offset_is_exact(place)) return place;
     int64_t at = offset_value(place), element = shape->element;
     if (at >= 0 && at < element) return place;
-    if (shape->total && (at < -OFFSET_SLACK || at > (int64_t)shape->total)) return 0;
+    if (shape->total && (at < -OFFSET_SLACK || at > (int64_t)shape->total + OFFSET_SLACK)) return 0;
     return shape->total == shape->element ? place : offset_each(at, shape);
 }
 
