@@ -66,7 +66,10 @@ void draft_unwind(plan_draft *draft); /* all rows of the module; by draft_finish
 
 /* A check at every access, except those that certainly are of this thread alone or of memory that nobody writes; atomic
  * accesses become synchronisation. Requires a module lifted with IR. The draft is started and finished here. */
-void place_every(const lift_module *module, plan_draft *draft);
+typedef struct {
+    bool claims; /* accesses that need no check become sites too, with the reason as their claim: for an audit */
+} place_options;
+void place_every(const lift_module *module, const place_options *options, plan_draft *draft);
 
 /* --- output (write.c) --------------------------------------------------------------------------------------------- */
 

@@ -102,7 +102,8 @@ static char *temporary(const char *state, const char *what)
 /* Folders and plans. An exit code. */
 static int prepare(run_request *r, run_paths *p)
 {
-    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans", r->state);
+    /* plans of one kind do for one kind of run */
+    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans%s", r->state, r->audit ? "-audit" : "");
     int code = run_make_directory(r->state);
     if (code == EXIT_CLEAN && !r->plans) code = run_make_directory(plans);
     char *argument, *script = p->program;

@@ -72,7 +72,7 @@ static int plan_image(const run_request *r, const image *img, const char *plans)
     if (!is_current(path, img)) {
         lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
         plan_draft draft;
-        place_every(module, &draft);
+        place_every(module, &(place_options){.claims = r->audit}, &draft);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
         draft_free(&draft);
         lift_close(module);
