@@ -204,6 +204,8 @@ static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site 
         draft->unplanned += has_access;
         return;
     }
+    const place_warned_site *warned = p->options->warned ? place_warned_at(p->options->warned, insn->addr) : NULL;
+    if (warned) site->warnings = draft_string(draft, warned->ids);
     bool taken[PLACE_OPERANDS] = {false};
     for (unsigned i = 0; i < decoded.operand_count; i++) {
         place_operand *operand = &decoded.operands[i];
@@ -218,6 +220,8 @@ static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site 
             break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
+            if (p->options->warned && !warned) break; /* not asked for */
+            /* fall through */
         case FATE_SYNC:
             draft->planned++;
             site->action_count++;
