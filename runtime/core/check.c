@@ -249,7 +249,8 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
-    if (size <= 8 && op != OP_CLEAR && thread->inside == INSIDE_NOT && sync_is_atomic(core, addr)) {
+    const bool is_inside = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) == INSIDE_CALL; /* else a reset may be */
+    if (size <= 8 && op != OP_CLEAR && !is_inside && sync_is_atomic(core, addr)) {
         sync_catch_up(state_of(thread));
         if (op == OP_WRITE)
             ft_release(thread, addr);

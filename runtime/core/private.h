@@ -446,7 +446,7 @@ void sync_plain_read(thread_state *t, uint64_t addr); /* a plain read of such a 
 void sync_acquire_pending(thread_state *t);
 static inline void sync_catch_up(thread_state *t) /* every call that is not settled begins so, outside of the core */
 {
-    if (t->pending_count && t->pub.inside == INSIDE_NOT) sync_acquire_pending(t);
+    if (t->pending_count && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
 }
 
 /* stack.c */

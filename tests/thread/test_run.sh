@@ -66,6 +66,12 @@ for what in close seccomp signals fork jump cancel exec deep; do
     cat logs."$what"/*.log | grep 'SUMMARY' | grep -qv 'in count$' && fail "hostile $what: $(cat logs."$what"/*.log | grep SUMMARY)"
 done
 
+# An audit checks what the analysis calls harmless: it is right about these programs.
+gcc -g -O1 -pthread "$here/ordered.c" -o ordered || exit 1
+expect 0 "$RACE" run --audit ./ordered
+expect 66 "$RACE" run --audit --stats ./racy
+grep -q 'the analysis is wrong' "$work/err" && fail "the analysis is wrong about racy.c: $(grep -A3 wrong "$work/err")"
+
 # Two libraries with one build id: each has its sites.
 gcc -g -O1 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libone.so || exit 1
 cp libone.so libtwo.so

@@ -102,7 +102,9 @@ static char *temporary(const char *state, const char *what)
 /* Folders and plans. An exit code. */
 static int prepare(run_request *r, run_paths *p)
 {
-    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans", r->state);
+    /* plans of one kind do for one kind of run */
+    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans%s%s", r->state, !strcmp(r->scope, "warned") ? "-warned" : "",
+                                                                     r->audit ? "-audit" : "");
     int code = run_make_directory(r->state);
     if (code == EXIT_CLEAN && !r->plans) code = run_make_directory(plans);
     char *argument, *script = p->program;
@@ -281,7 +283,8 @@ const command command_run = {
             "deadlocks on stderr as they happen. SIGUSR2 makes it say what was found so far.\n"
             "\n"
             "  --engine NAME       what injects the checks: probe, dynamorio (probe)\n"
-            "  --scope SCOPE       what is checked: shared, warned, all (shared)\n"
+            "  --scope SCOPE       what is checked: shared: what another thread might touch; warned: what takes\n"
+            "                      part in a static warning; all: as shared, so far (shared)\n"
             "  --place KIND        where checks go: ft, one at each access (ft)\n"
             "  --state DIR         where plans are kept (.race)\n"
             "  --plan DIR          use the plans in DIR as they are; analyse nothing\n"
