@@ -52,9 +52,11 @@ static const char *unable(const plan *p)
 static report_module *report_entry(const char *path, uint64_t start, uint64_t end)
 {
     report_module now = {.start = start, .end = end};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const bool known = find_identity(&probe.report->host, &now, path);
     for (report_module *r = probe.report->modules; r && known; r = r->next)
-        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id)) {
+        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id) &&
+            !strncmp(r->name, name, sizeof r->name - 1)) {
             __atomic_store_n(&r->loaded, 1, __ATOMIC_RELEASE);
             return r;
         }

@@ -237,7 +237,7 @@ static void read_options(report_options *options)
     }
     switch (options_parse(options, 0, count, words, problem, sizeof problem)) {
     case OPTIONS_OK:
-        if (options->all) process_refuse("modules without a plan cannot be checked: use --engine dynamorio");
+        if (options->all && !options->audit) process_refuse("modules without a plan cannot be checked: use --engine dynamorio");
         break;
     case OPTIONS_HELP:
         process_refuse("options are given in RACE_OPTIONS; see race run --help");

@@ -253,4 +253,10 @@ void thread_start(void)
     if (!sync_create(&probe.engine)) process_refuse("not enough memory to start");
     probe_self.stack_high = (uint64_t)probe.environment; /* above all frames */
     thread_bind(ft_first_thread(probe.core));
+    probe_birth *b = thread_new_birth(); /* it may be joined too, when it ends before the process does */
+    if (!b) return;
+    b->thread = probe_self.thread == &probe.nobody ? NULL : probe_self.thread;
+    b->holders = 1;
+    list(b, (uint64_t)pthread_self());
+    if (threads.has_key) pthread_setspecific(threads.key, b);
 }

@@ -64,8 +64,11 @@ done
 expect 3 "$RACE" run ./racy 3
 [ "$(sides)" = "$racing" ] || fail "a program that fails is reported like another"
 expect 9 "$RACE" run --exit-code 9 ./racy
-expect 66 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -- ./racy
-[ "$(sides)" = "$racing" ] || fail "drrun reports \"$(sides)\""
+case $engine in
+probe) expect 66 env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans" ./racy ;;
+*) expect 66 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -- ./racy ;;
+esac
+[ "$(sides)" = "$racing" ] || fail "the engine alone reports \"$(sides)\""
 
 # Reports go to the log too.
 expect 66 "$RACE" run --log logs ./racy
@@ -121,5 +124,8 @@ expect_error "$RACE" run --state file ./racy
 cp "$RACE_COMMAND" lonely
 expect_error ./lonely run --engine "$engine" ./racy
 error_has "librace"
-expect_error "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -wishful -- ./racy
+case $engine in
+probe) expect_error env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS=-wishful ./racy ;;
+*) expect_error "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -wishful -- ./racy ;;
+esac
 finish

@@ -4,6 +4,7 @@
  * preloaded, in RACE_OPTIONS. */
 #include "tools/race/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -229,6 +230,19 @@ static void answer_all(const run_request *r, const run_paths *paths, int watch)
     }
 }
 
+/* What was asked before the folder was watched. A request that is not written yet will be told when it is. */
+static void answer_earlier(const run_request *r, const run_paths *paths)
+{
+    DIR *folder = opendir(paths->ask);
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        char *request = base_format("%s/%s", paths->ask, e->d_name);
+        struct stat st;
+        if (e->d_name[0] != '.' && stat(request, &st) == 0 && st.st_size > 0) answer(r, paths, e->d_name);
+        free(request);
+    }
+    if (folder) closedir(folder);
+}
+
 static void say_so_far(const run_paths *paths)
 {
     run_totals t;
@@ -247,7 +261,8 @@ int run_wait(const run_request *r, const run_paths *paths, pid_t child)
         [ASKED] = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN},
         [ENDED] = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
     };
-    if (paths->ask && fds[ASKED].fd >= 0) inotify_add_watch(fds[ASKED].fd, paths->ask, IN_CLOSE_WRITE);
+    if (paths->ask && fds[ASKED].fd >= 0 && inotify_add_watch(fds[ASKED].fd, paths->ask, IN_CLOSE_WRITE) >= 0)
+        answer_earlier(r, paths);
     int status = 0;
     for (bool runs = true; runs;) {
         poll(fds, FDS, fds[ENDED].fd >= 0 ? -1 : 100); /* without pidfds, look now and then */
