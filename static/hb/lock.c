@@ -215,18 +215,35 @@ static int param_of(const ir_func *ir, const value_sum *sum)
     return -1;
 }
 
+static bool same_release(const lock_release *x, const lock_release *y)
+{
+    if (x->kind != y->kind || x->param != y->param || x->at != y->at || x->lock != y->lock || x->places.len != y->places.len) return false;
+    for (uint32_t i = 0; i < x->places.len; i++) {
+        const pta_place *p = &x->places.data[i], *q = &y->places.data[i];
+        if (p->site != q->site || p->context != q->context || p->exact != q->exact || p->offset != q->offset) return false;
+    }
+    return true;
+}
+
+enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
+
 static void note_release(hb *h, uint32_t instance, lock_release r)
 {
     lock_instance *l = &h->locks->instances[instance];
-    for (uint32_t i = 0; i < l->releases.len; i++) {
-        const lock_release *known = &l->releases.data[i];
-        if (known->kind == r.kind && known->param == r.param && known->at == r.at && known->lock == r.lock &&
-            known->places.len == r.places.len) {
-            vec_free(&r.places);
-            return;
-        }
+    bool known = l->lets_all_go;
+    for (uint32_t i = 0; i < l->releases.len && !known; i++)
+        known = same_release(&l->releases.data[i], &r);
+    if (known) {
+        vec_free(&r.places);
+        return;
     }
     vec_push(&l->releases, r);
+    if (l->releases.len <= MOST_RELEASES) return;
+    for (uint32_t i = 0; i < l->releases.len; i++)
+        vec_free(&l->releases.data[i].places);
+    vec_clear(&l->releases);
+    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES});
+    l->lets_all_go = true;
 }
 
 /* What a release that named nothing held means to callers. */
@@ -305,7 +322,7 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
 {
     lock_name name = {0};
     bool held = false;
-    for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) {
+    for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) { /* which may grow meanwhile, in recursion */
         const lock_release r = h->locks->instances[callee].releases.data[i];
         bool found = false;
         if (r.kind == RELEASE_PARAM) {
@@ -322,7 +339,7 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
                 lock_release copy = {.kind = RELEASE_PLACES};
                 for (uint32_t k = 0; k < r.places.len; k++)
                     vec_push(&copy.places, r.places.data[k]);
-                note_release(h, instance, copy);
+                note_release(h, instance, copy); /* r is not looked at any more: it may be gone */
             }
         }
     }
