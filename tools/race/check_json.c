@@ -26,7 +26,7 @@ static json_t *locks_of(const check *c, uint32_t set)
 
 static void add_place(const check *c, json_t *object, const detect_access *a)
 {
-    check_place place = check_place_of(c, a->func, a->addr);
+    check_place place = check_place_at(c, a);
     char origin[400];
     check_origin(c, a->origin, origin, sizeof origin);
     add(object, "function", cli_json(place.function));
