@@ -236,6 +236,21 @@ __attribute__((noinline)) static void check_any(ft_thread *thread, ft_strided e,
     check_slow(state_of(thread), normalised(e), op, site);
 }
 
+void check_wipe(thread_state *t, uint64_t addr, uint64_t size)
+{
+    check_any(&t->pub, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, KEEP_OBJECTS);
+}
+
+/* A plain access where atomic instructions are used. */
+static void access_atomically(thread_state *t, uint64_t addr, access_op op)
+{
+    sync_catch_up(t);
+    if (op == OP_WRITE)
+        ft_release(&t->pub, addr);
+    else
+        sync_plain_read(t, addr);
+}
+
 static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access_op op, ft_site site)
 {
     core_state *core = core_of_thread(thread);
@@ -249,16 +264,18 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
-    const bool is_inside = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) == INSIDE_CALL; /* else a reset may be */
-    if (size <= 8 && op != OP_CLEAR && !is_inside && sync_is_atomic(core, addr)) {
-        sync_catch_up(state_of(thread));
-        if (op == OP_WRITE)
-            ft_release(thread, addr);
-        else
-            sync_plain_read(state_of(thread), addr);
+    const bool may_be_atomic = size <= 8 && op != OP_CLEAR &&
+                               __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != INSIDE_CALL; /* a reset may be */
+    if (may_be_atomic && sync_is_atomic(core, addr)) {
+        access_atomically(state_of(thread), addr, op);
         return;
     }
     check_slow(state_of(thread), e, op, site);
+    /* It may have become one meanwhile, and what this has put into the cell would settle later accesses. */
+    if (may_be_atomic && sync_is_atomic(core, addr)) {
+        check_wipe(state_of(thread), addr, size);
+        access_atomically(state_of(thread), addr, op);
+    }
 }
 
 __attribute__((noinline)) static void check_read(ft_thread *thread, uint64_t addr, uint64_t size, ft_site site)
@@ -289,11 +306,6 @@ void ft_read_strided(ft_thread *thread, ft_strided elements, ft_site site)
 void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 {
     if (is_concurrent(thread->core)) check_any(thread, elements, OP_WRITE, site);
-}
-
-void check_wipe(thread_state *t, uint64_t addr, uint64_t size)
-{
-    check_any(&t->pub, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, KEEP_OBJECTS);
 }
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)

@@ -25,10 +25,11 @@ static void set_arguments(sync_call *call, const dr_mcontext_t *mc)
 }
 
 /* False: it does not concern the program. */
-static bool fill_call(sync_call *call, const sync_row *row, const dr_mcontext_t *mc, uint64_t return_address)
+static bool fill_call(sync_call *call, const client_thread *t, const sync_row *row, const dr_mcontext_t *mc,
+                      uint64_t return_address)
 {
     const report_module *caller = report_module_at(client.report, return_address - 1);
-    if (!sync_concerns(row, caller)) return false;
+    if (!sync_concerns(&t->sync, row, caller)) return false;
     memset(call, 0, sizeof *call);
     call->row = row;
     call->is_checked = is_checked(caller);
@@ -48,7 +49,7 @@ static void before_call(void *wrapcxt, void **user_data)
     dr_mcontext_t *mc = drwrap_get_mcontext_ex(wrapcxt, DR_MC_INTEGER | DR_MC_CONTROL);
     uint64_t return_address = (uint64_t)drwrap_get_retaddr(wrapcxt);
     sync_call *call = dr_thread_alloc(drcontext, sizeof *call);
-    if (!fill_call(call, row, mc, return_address)) {
+    if (!fill_call(call, t, row, mc, return_address)) {
         dr_thread_free(drcontext, call, sizeof *call);
         return;
     }
@@ -91,7 +92,7 @@ void wrap_entered(const sync_row *row)
     size_t done;
     if (!dr_safe_read((void *)mc.xsp, sizeof return_address, &return_address, &done)) return;
     sync_call call;
-    if (!fill_call(&call, row, &mc, return_address)) return;
+    if (!fill_call(&call, t, row, &mc, return_address)) return;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, &call);
     t->caller.pc = 0;

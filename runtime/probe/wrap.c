@@ -123,7 +123,7 @@ static bool fill_call(probe_call *c, const sync_row *row)
 {
     const report_module *caller = report_module_at(probe.report, c->back - 1);
     const bool creates = row->meaning == SYNC_CREATE; /* a thread is a thread, whoever wants it */
-    if (!sync_concerns(row, caller) && !creates) return false;
+    if (!sync_concerns(&probe_self.sync, row, caller) && !creates) return false;
     memset(&c->call, 0, sizeof c->call);
     c->call.row = row;
     c->call.is_checked = caller && caller->plan;
@@ -202,7 +202,7 @@ void wrap_call_before(const char *name, uint64_t object, uint64_t back)
 {
     if (!probe.ready || probe_self.thread == &probe.nobody || probe_self.busy) return;
     sync_call call = {.row = sync_find(name)};
-    if (!call.row || !sync_concerns(call.row, report_module_at(probe.report, back - 1))) return;
+    if (!call.row || !sync_concerns(&probe_self.sync, call.row, report_module_at(probe.report, back - 1))) return;
     if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;
     probe_in_core(call_before, &call);
 }

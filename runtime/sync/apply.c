@@ -173,6 +173,7 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
 {
     uint64_t object = call_object(call), other = call_argument(call, call->row->other);
     if (call->is_checked) ranges_before(engine, t, call);
+    if (sync_has_second_half(call->row)) t->depth++;
     switch (call->row->meaning) {
     case SYNC_JOIN: call->joined = engine->thread_of(engine->context, object); break;
     case SYNC_RELEASE:
@@ -210,6 +211,11 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
         else if (call->row->meaning >= SYNC_REGION)
             openmp_before(engine, t, call);
     }
+}
+
+static void leave_call(sync_thread *t, const sync_call *call)
+{
+    if (sync_has_second_half(call->row) && t->depth) t->depth--;
 }
 
 static void end_wait(sync_thread *t)
@@ -270,6 +276,7 @@ static void after_success(sync_engine *engine, sync_thread *t, const sync_call *
 
 void sync_after(sync_engine *engine, sync_thread *t, sync_call *call, uint64_t result)
 {
+    leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t); /* also when it timed out */
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
     if (call_succeeded(call->row, result)) {
@@ -283,6 +290,7 @@ void sync_after(sync_engine *engine, sync_thread *t, sync_call *call, uint64_t r
 void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
 {
     (void)engine;
+    leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t);
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

@@ -217,6 +217,9 @@ void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, ui
 
 void sync_entered(sync_engine *engine, sync_thread *t, uint64_t function, sync_watch kind, uint64_t first)
 {
+    if (t->watched_depth < SYNC_DEPTHS) t->depths[t->watched_depth] = t->depth;
+    t->watched_depth++;
+    t->depth = 0;
     switch (kind) {
     case SYNC_WATCH_ONCE: break;
     case SYNC_WATCH_REGION: begin_body(t, hash(function, first)); break;
@@ -228,6 +231,8 @@ void sync_entered(sync_engine *engine, sync_thread *t, uint64_t function, sync_w
 
 void sync_returned(sync_engine *engine, sync_thread *t, uint64_t function, sync_watch kind, uint64_t first)
 {
+    if (t->watched_depth) t->watched_depth--;
+    t->depth = t->watched_depth < SYNC_DEPTHS ? t->depths[t->watched_depth] : 1;
     switch (kind) {
     case SYNC_WATCH_ONCE:
         if (t->once_depth && t->once_depth <= SYNC_ONCES) ft_release(t->ft, t->onces[t->once_depth - 1]);

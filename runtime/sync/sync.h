@@ -12,7 +12,7 @@
  * libraries call back (`watch`: the routine of pthread_once, the body of a parallel region): sync_entered,
  * sync_returned. Creation of threads is not done here: when a child begins to run is for the engine to know.
  *
- * Calls that a modelled library (libc, OpenMP) makes by itself are not the program's: sync_concerns says no. What such a
+ * Calls that a modelled library (libc, OpenMP) makes inside of another are not the program's: sync_concerns says no. What such a
  * library, or one without a plan, frees is taken out of the shadow memory without being checked: how it orders its
  * threads is not known.
  *
@@ -193,7 +193,7 @@ void sync_forked(sync_engine *engine); /* in a process that was just forked */
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16 };
+enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16, SYNC_DEPTHS = 16 };
 
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
@@ -213,6 +213,9 @@ typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     uint32_t held_count;
     uint64_t onces[SYNC_ONCES]; /* objects of the pthread_onces that are running, outermost first */
     uint32_t once_depth;
+    uint32_t depth;             /* calls of the table that are running, since the last watched function began */
+    uint32_t depths[SYNC_DEPTHS]; /* the same before that, outermost first */
+    uint32_t watched_depth;
 } sync_thread;
 
 /* `parent` has created `child` (the engine has called ft_fork). */
@@ -238,10 +241,13 @@ typedef struct sync_call { /* one call, from its entry to its return; made by th
     uint64_t old_size;        /* SYNC_REALLOC */
 } sync_call;
 
-/* Is the call of a function of the table, made from this module (NULL: none is known), one of the program? */
-static inline bool sync_concerns(const sync_row *row, const report_module *caller)
+/* Is the call of a function of the table, which will return into this module (NULL: none is known), one of the program?
+ * Not if a modelled library makes it inside of another call of the table. A return into a modelled library alone says
+ * nothing: a function of the program that such a library has called may end with a jump to it. */
+static inline bool sync_concerns(const sync_thread *t, const sync_row *row, const report_module *caller)
 {
-    return !caller || !caller->is_modelled || (row->meaning >= SYNC_MALLOC && row->meaning <= SYNC_UNMAP);
+    bool is_inside = caller && caller->is_modelled && t->depth;
+    return !is_inside || (row->meaning >= SYNC_MALLOC && row->meaning <= SYNC_UNMAP);
 }
 
 void sync_before(sync_engine *engine, sync_thread *t, sync_call *call);

@@ -354,7 +354,8 @@ static void test_what_is_written_to_a_descriptor_is_known_to_who_reads_it(void)
 
 static void test_a_call_accesses_the_memory_it_is_given(void)
 {
-    static char text[64] = "hello", other[64];
+    static char text[256] __attribute__((aligned(256))) = "hello", other[256] __attribute__((aligned(256)));
+    static const char format[256] __attribute__((aligned(256))) = "x"; /* strings are read in blocks */
     struct iovec parts[2] = {{other, 4}, {other + 8, 4}};
     ft_write(a, (uint64_t)text + 5, 1, 1); /* the zero */
     call(b, "strlen", (uint64_t)text, 0, 0, 5);
@@ -366,7 +367,7 @@ static void test_a_call_accesses_the_memory_it_is_given(void)
     call(b, "memcpy", (uint64_t)other, (uint64_t)text, 1, (uint64_t)other);
     TEST_ASSERT_EQUAL_UINT(1, races());
     ft_write(a, (uint64_t)other + 20, 1, 1);
-    call(b, "snprintf", (uint64_t)other + 18, 3, (uint64_t)"x", 9); /* two characters and a zero fit */
+    call(b, "snprintf", (uint64_t)other + 18, 3, (uint64_t)format, 9); /* two characters and a zero fit */
     TEST_ASSERT_EQUAL_UINT(1, races());
     ft_write(a, (uint64_t)other + 10, 1, 1);
     call(b, "readv", 3, (uint64_t)parts, 2, 6); /* so far as it came */
