@@ -4,11 +4,19 @@
 #   blind/     written from the list of categories alone, before any detector was seen; scored apart
 #   verdict/   the categories one by one, the papers' examples, each kind of synchronisation rightly and wrongly
 #
+# Verdicts are comments at the end of lines, with an optional name that groups the sides, and a reason:
+#   // RACE name: why     an access on this line takes part in a data race (each side is marked)
+#   // NORACE: why        looks suspicious, but no access on this line is in any race; on a line that takes a lock: nor
+#                         is that acquisition part of a deadlock
+#   // DEADLOCK           this acquisition is part of a cycle that can close
+# What is not marked is not judged. An access that is inlined from a header counts for the line of the program that
+# called it. Lines ` * Alarm:`, ` * Unseen:` and ` * Fails:` of a head are for tools/samples-truth, which explains them.
+#
 # Target `verdicts`; samples/verdicts.tsv lists what is built:
 #   sample (SET/NAME)  category  compiler  options  binary  source
 #
 # A program's head has a line ` * Category: NAME`, one of those in the file `categories`, and may have a line
-# ` * Build: OPTIONS` with what it needs besides -pthread. What cannot be built here is left out, with a line that says so.
+# ` * Build: OPTIONS` with what it needs besides -pthread. What cannot be built here is left out, and a line says so.
 file(GLOB sources CONFIGURE_DEPENDS blind/*.c blind/*.cpp verdict/*.c verdict/*.cpp)
 
 find_path(RACE_EVENT_H event2/event.h)
@@ -16,7 +24,8 @@ find_path(RACE_UV_H uv.h)
 mark_as_advanced(RACE_EVENT_H RACE_UV_H)
 foreach(compiler gcc clang)
     if(driver_${compiler}_c AND NOT DEFINED RACE_OPENMP_${compiler})
-        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/openmp.c "#include <omp.h>\nint main(void) { return omp_in_parallel(); }\n")
+        file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/openmp.c
+            "#include <omp.h>\nint main(void) { return omp_in_parallel(); }\n")
         execute_process(COMMAND ${driver_${compiler}_c} -fopenmp -o openmp openmp.c RESULT_VARIABLE code
             WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} OUTPUT_QUIET ERROR_QUIET)
         if(code EQUAL 0)

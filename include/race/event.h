@@ -36,11 +36,11 @@ typedef enum {
 typedef struct {
     uint32_t magic;  /*  0  EVENT_MAGIC */
     uint32_t size;   /*  4  bytes of the record, a multiple of 8, at most EVENT_MAX_RECORD */
-    uint16_t kind;   /*  8  event_kind */
-    uint16_t frames; /* 10  event_frames behind the fixed part, at most EVENT_MAX_FRAMES */
-    uint32_t number; /* 12  of the record in its log: 0, 1, ... */
-    uint64_t time;   /* 16  nanoseconds of the monotonic clock */
-    uint64_t check;  /* 24  XXH64, seed 0, of the record from byte 32 to its end */
+    uint64_t check;  /*  8  XXH64, seed 0, of the record from byte 16 to its end */
+    uint16_t kind;   /* 16  event_kind */
+    uint16_t frames; /* 18  event_frames behind the fixed part, at most EVENT_MAX_FRAMES */
+    uint32_t number; /* 20  of the record in its log: 0, 1, ... */
+    uint64_t time;   /* 24  nanoseconds of the monotonic clock */
 } event_record;
 
 typedef struct {

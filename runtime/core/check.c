@@ -125,6 +125,8 @@ static inline void apply(access_state *a, ft_strided e)
     if (a->races) access_tell_races(a);
 }
 
+enum { KEEP_OBJECTS = 1 }; /* as the site of OP_CLEAR */
+
 /* What is not settled. Requires that the thread is inside. */
 __attribute__((always_inline)) static inline void check_inside(thread_state *t, ft_strided e, access_op op,
                                                                ft_site site)
@@ -140,7 +142,7 @@ __attribute__((always_inline)) static inline void check_inside(thread_state *t, 
         if (!a.epoch) return;
         count_own(&t->stats.slow);
         if (core->host.stack) a.where = core->host.stack(core->host.context, &t->pub, site) & ~WHERE_READERS;
-    } else {
+    } else if (site != KEEP_OBJECTS) {
         sync_forget_range(core, e.addr, e.size);
     }
     apply(&a, e);
@@ -160,6 +162,7 @@ static void check_slow(thread_state *t, ft_strided e, access_op op, ft_site site
 {
     core_state *core = core_of_thread(&t->pub);
     if (!e.count) return;
+    sync_catch_up(t);
     if (!thread_enter(t)) {
         defer(t, (deferred_check){e, site, op});
         return;
@@ -246,11 +249,13 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
-    if (size <= 8 && !thread->inside && sync_is_atomic(core, addr)) {
+    const bool is_inside = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) == INSIDE_CALL; /* else a reset may be */
+    if (size <= 8 && op != OP_CLEAR && !is_inside && sync_is_atomic(core, addr)) {
+        sync_catch_up(state_of(thread));
         if (op == OP_WRITE)
             ft_release(thread, addr);
         else
-            ft_acquire(thread, addr);
+            sync_plain_read(state_of(thread), addr);
         return;
     }
     check_slow(state_of(thread), e, op, site);
@@ -284,6 +289,11 @@ void ft_read_strided(ft_thread *thread, ft_strided elements, ft_site site)
 void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 {
     if (is_concurrent(thread->core)) check_any(thread, elements, OP_WRITE, site);
+}
+
+void check_wipe(thread_state *t, uint64_t addr, uint64_t size)
+{
+    check_any(&t->pub, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, KEEP_OBJECTS);
 }
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)

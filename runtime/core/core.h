@@ -186,8 +186,9 @@ void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
 
 /* An atomic instruction on `object`: before it, if it writes; after it, if it reads. A plain access of up to 8 bytes at
- * the same address, made after that, is taken as atomic too (a release when it writes, an acquire when it reads): on
- * x86 an atomic store or load is a plain move, which nobody can tell. */
+ * the same address, made after that, is taken as atomic too: on x86 an atomic store or load is a plain move, which nobody
+ * can tell. A write is a release; a read is an acquire that is done before the next thing the thread does, since its
+ * check comes before it. */
 void ft_atomic_before(ft_thread *thread, uint64_t object);
 void ft_atomic_after(ft_thread *thread, uint64_t object);
 

@@ -140,7 +140,7 @@ typedef struct { /* readers.c: a cell with these readers got this vector when th
     ft_site result; /* 0: empty */
 } readers_memo;
 
-enum { MEMOS = 32, DEFERRED = 32 };
+enum { MEMOS = 32, DEFERRED = 32, PENDING = 4 };
 enum { INSIDE_NOT, INSIDE_CALL, INSIDE_RESET };
 typedef enum { RESET_NONE, RESET_CLOCKS, RESET_SLOTS, RESET_MEMORY } reset_kind;
 
@@ -152,6 +152,8 @@ typedef struct thread_state {
     uint32_t deferred_head,
         deferred_tail; /* a ring: handlers put at the tail, the interrupted call takes at the head */
     deferred_check deferred[DEFERRED];
+    uint32_t pending_count; /* plain reads of atomic locations: */
+    uint64_t pending[PENDING]; /* to be acquired before the next thing that the thread does */
     magazine magazines[POOLS];
     readers_memo memos[MEMOS];
     ft_stats stats; /* its part of them, kept when the state is used for another thread */
@@ -408,6 +410,7 @@ void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size); /* u
 void access_note_race(access_state *a, uint64_t addr, uint32_t size, uint32_t epoch, ft_site where, bool is_write);
 void access_tell_races(access_state *a);
 void check_deferred(thread_state *t);
+void check_wipe(thread_state *t, uint64_t addr, uint64_t size); /* clears cells, but not the objects there */
 
 /* thread.c */
 bool thread_enter_later(thread_state *t);
@@ -439,6 +442,12 @@ void core_reset(thread_state *t, reset_kind kind, uint32_t seen);
 void sync_reset(core_state *core, bool unlock);                         /* nothing was released anywhere */
 void sync_forget_range(core_state *core, uint64_t addr, uint64_t size); /* the objects there are no more */
 bool sync_is_atomic(core_state *core, uint64_t addr); /* plain accesses there are atomic too */
+void sync_plain_read(thread_state *t, uint64_t addr); /* a plain read of such a location is about to happen */
+void sync_acquire_pending(thread_state *t);
+static inline void sync_catch_up(thread_state *t) /* every call that is not settled begins so, outside of the core */
+{
+    if (t->pending_count && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
+}
 
 /* stack.c */
 ft_site where_site(core_state *core, ft_site where);

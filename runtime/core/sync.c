@@ -61,6 +61,7 @@ static void clear_object(sync_object *o)
 static sync_object *begin(ft_thread *thread, uint64_t addr, bool create)
 {
     core_state *core = core_of_thread(thread);
+    sync_catch_up(state_of(thread));
     thread_enter(state_of(thread));
     object_bucket *bucket = bucket_of(core, addr);
     spin_lock(core, &bucket->lock);
@@ -157,11 +158,31 @@ void ft_atomic_before(ft_thread *thread, uint64_t object)
 {
     if (!is_concurrent(thread->core)) return;
     sync_object *o = begin(thread, object, true);
+    bool is_new = o && !o->is_atomic;
     if (o) {
         o->is_atomic = true;
         release(core_of_thread(thread), o, state_of(thread));
     }
     end(thread, object, true);
+    /* Nobody who has read it plainly so far may settle later reads by that, since they acquire. The instruction comes after
+     * this, so who does not see its value may. */
+    if (is_new && !(object >> 47)) check_wipe(state_of(thread), object, 8);
+}
+
+void sync_plain_read(thread_state *t, uint64_t addr)
+{
+    for (uint32_t i = 0; i < t->pending_count; i++)
+        if (t->pending[i] == addr) return;
+    if (t->pending_count == PENDING) sync_acquire_pending(t);
+    t->pending[t->pending_count++] = addr;
+}
+
+void sync_acquire_pending(thread_state *t)
+{
+    uint32_t n = t->pending_count;
+    t->pending_count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        ft_acquire(&t->pub, t->pending[i]);
 }
 
 void ft_atomic_after(ft_thread *thread, uint64_t object)

@@ -190,7 +190,7 @@ static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site
     if (t) {
         core->free_threads = t->next_free;
         t->is_free = t->ended = t->is_known = false;
-        t->deferred_head = t->deferred_tail = 0;
+        t->deferred_head = t->deferred_tail = t->pending_count = 0;
     } else {
         t = memory_take(core, sizeof *t);
         if (!t) return NULL;
@@ -255,6 +255,7 @@ ft_thread *ft_fork(ft_thread *parent, ft_site site)
     enum { TRIES = 8 }; /* others may take what a reset has freed */
     core_state *core = core_of_thread(parent);
     thread_state *p = state_of(parent), *t;
+    sync_catch_up(p);
     thread_enter(p);
     for (unsigned tries = 1; !try_fork(core, p, site, tries == TRIES, &t); tries++) {
         p->wants_reset = RESET_SLOTS;
@@ -285,6 +286,7 @@ void ft_end(ft_thread *thread)
 {
     core_state *core = core_of_thread(thread);
     thread_state *t = state_of(thread);
+    sync_catch_up(t);
     thread_enter(t);
     readers_forget_memos(t);
     pool_return_all(t);

@@ -15,7 +15,8 @@ static const uint32_t fixed_size[EVENT_KINDS] = {
 
 uint64_t event_checksum(const event_record *record)
 {
-    return XXH64((const char *)record + sizeof *record, record->size - sizeof *record, 0);
+    const size_t from = offsetof(event_record, kind);
+    return XXH64((const char *)record + from, record->size - from, 0);
 }
 
 const char *event_status_text(event_status status)

@@ -77,3 +77,8 @@ void probe_returned(probe_call *c)
 {
     if (c->is_seen) probe_in_core(returned, c);
 }
+
+void callback_forked(void)
+{
+    callbacks.lock = 0; /* its holder is not in this process */
+}

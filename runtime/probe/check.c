@@ -77,21 +77,26 @@ void probe_check(probe_registers *r, uint32_t number)
     const bool is_nested = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != 0; /* a handler came in between */
     if (self->sync.waiting && !is_nested) sync_settle(&self->sync);
     switch (record->kind) {
-    case RECORD_CHECK: check(record, r, thread); break;
+    case RECORD_CHECK:
+        check(record, r, thread);
+        break;
     case RECORD_SYNC_BEFORE:
         self->atomic = address_of(record, r);
-        if (!is_nested && record->action->flags & PLAN_RELEASE) ft_release(thread, self->atomic);
+        if (!is_nested && record->action->flags & PLAN_RELEASE) ft_atomic_before(thread, self->atomic);
         break;
     case RECORD_SYNC_AFTER:
-        if (!is_nested) ft_acquire(thread, self->atomic);
+        if (!is_nested) ft_atomic_after(thread, self->atomic);
         break;
     case RECORD_REP_BEFORE:
         self->rep[record->number % PROBE_REPS] = (probe_rep){.addr = address_of(record, r),
                                                              .count = value_of(record->action->counter, r),
                                                              .down = r->flags & direction_flag};
         break;
-    case RECORD_REP_AFTER: rep_after(record, r, thread); break;
-    default: break;
+    case RECORD_REP_AFTER:
+        rep_after(record, r, thread);
+        break;
+    default:
+        break;
     }
     self->stack_seen = 0;
 }

@@ -120,7 +120,8 @@ static inline void emit_memory(code *c, bool wide, unsigned opcode, unsigned reg
 {
     static const uint8_t log2_of[9] = {[1] = 0, [2] = 1, [4] = 2, [8] = 3};
     const bool has_base = m.base != NO_REGISTER, has_index = m.index != NO_REGISTER;
-    unsigned rex = (wide ? 8u : 0) | (reg >> 3) << 2 | (has_index ? m.index >> 3 : 0u) << 1 | (has_base ? m.base >> 3 : 0u);
+    unsigned rex =
+        (wide ? 8u : 0) | (reg >> 3) << 2 | (has_index ? m.index >> 3 : 0u) << 1 | (has_base ? m.base >> 3 : 0u);
     if (rex) emit_byte(c, 0x40 | rex);
     emit_byte(c, opcode);
     const unsigned index = has_index ? m.index & 7u : 4, base = has_base ? m.base & 7u : 5;

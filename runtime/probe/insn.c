@@ -8,22 +8,22 @@
 
 #include <string.h>
 
-static const char one_byte[] = "mmmmbzxxmmmmbzxp"  /* 00 */
-                               "mmmmbzxxmmmmbzxx"  /* 10 */
-                               "mmmmbzpxmmmmbzpx"  /* 20 */
-                               "mmmmbzpxmmmmbzpx"  /* 30 */
-                               "pppppppppppppppp"  /* 40 */
-                               "................"  /* 50 */
-                               "xxpmppppzZbB...."  /* 60 */
-                               "jjjjjjjjjjjjjjjj"  /* 70 */
-                               "BZxBmmmmmmmmmmmm"  /* 80 */
-                               "..........x....."  /* 90 */
-                               "oooo....bz......"  /* a0 */
-                               "bbbbbbbbvvvvvvvv"  /* b0 */
-                               "BBw.ppBZe.w..bx."  /* c0 */
-                               "mmmmxxx.mmmmmmmm"  /* d0 */
-                               "jjjjbbbbJJxj...."  /* e0 */
-                               "p.pp..tT......mm"; /* f0 */
+static const char one_byte[] = "mmmmbzxxmmmmbzxp"   /* 00 */
+                               "mmmmbzxxmmmmbzxx"   /* 10 */
+                               "mmmmbzpxmmmmbzpx"   /* 20 */
+                               "mmmmbzpxmmmmbzpx"   /* 30 */
+                               "pppppppppppppppp"   /* 40 */
+                               "................"   /* 50 */
+                               "xxpmppppzZbB...."   /* 60 */
+                               "jjjjjjjjjjjjjjjj"   /* 70 */
+                               "BZxBmmmmmmmmmmmm"   /* 80 */
+                               "..........x....."   /* 90 */
+                               "oooo....bz......"   /* a0 */
+                               "bbbbbbbbvvvvvvvv"   /* b0 */
+                               "BBw.ppBZe.w..bx."   /* c0 */
+                               "mmmmxxx.mmmmmmmm"   /* d0 */
+                               "jjjjbbbbJJxj...."   /* e0 */
+                               "p.pp..tT......mm";  /* f0 */
 static const char two_bytes[] = "mmmmx.....x.xm.B"  /* 00 */
                                 "mmmmmmmmmmmmmmmm"  /* 10 */
                                 "mmmmxxxxmmmmmmmm"  /* 20 */
@@ -34,7 +34,7 @@ static const char two_bytes[] = "mmmmx.....x.xm.B"  /* 00 */
                                 "BBBBmmm.mmxxmmmm"  /* 70 */
                                 "JJJJJJJJJJJJJJJJ"  /* 80 */
                                 "mmmmmmmmmmmmmmmm"  /* 90 */
-                                "...mBmxx...mBmmm"  /* a0 */
+                                "...mBmmm...mBmmm"  /* a0 */
                                 "mmmmmmmmmmBmmmmm"  /* b0 */
                                 "mmBmBBBm........"  /* c0 */
                                 "mmmmmmmmmmmmmmmm"  /* d0 */
@@ -44,9 +44,20 @@ static const char two_bytes[] = "mmmmx.....x.xm.B"  /* 00 */
 static bool is_legacy_prefix(uint8_t b)
 {
     switch (b) {
-    case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0x66: case 0x67: case 0xf0: case 0xf2:
-    case 0xf3: return true;
-    default: return false;
+    case 0x26:
+    case 0x2e:
+    case 0x36:
+    case 0x3e:
+    case 0x64:
+    case 0x65:
+    case 0x66:
+    case 0x67:
+    case 0xf0:
+    case 0xf2:
+    case 0xf3:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -92,10 +103,15 @@ static char read_vector_opcode(reader *r, uint8_t first, insn *i)
                        i->opcode != 0xba
                    ? 'B'
                    : 'm';
-    case 2: return 'm';
-    case 3: return 'B';
-    case 5: case 6: return first == 0x62 ? 'm' : 'x';
-    default: return 'x';
+    case 2:
+        return 'm';
+    case 3:
+        return 'B';
+    case 5:
+    case 6:
+        return first == 0x62 ? 'm' : 'x';
+    default:
+        return 'x';
     }
 }
 
@@ -112,7 +128,8 @@ static char read_opcode(reader *r, insn *i)
     if ((b & 0xf0) == 0x40) {
         i->rex = b;
         b = next(r);
-        if (is_legacy_prefix(b) || (b & 0xf0) == 0x40) return 'x'; /* the processor would ignore it: nobody writes this */
+        if (is_legacy_prefix(b) || (b & 0xf0) == 0x40)
+            return 'x'; /* the processor would ignore it: nobody writes this */
         if (b & 0x80 && (b == 0xc4 || b == 0xc5)) return 'x';
     }
     if (i->rex & 8) i->operand_16 = false;
@@ -151,17 +168,30 @@ static unsigned immediate_size(const insn *i, char letter)
     const unsigned z = i->operand_16 ? 2 : 4;
     const uint8_t digit = i->modrm >> 3 & 7;
     switch (letter) {
-    case 'b': case 'B': case 'j': return 1;
-    case 'w': return 2;
-    case 'e': return 3;
-    case 'J': return 4;
-    case 'z': return z;
-    case 'Z': return i->is_vex ? 4 : z;
-    case 'v': return i->rex & 8 ? 8 : z;
-    case 'o': return i->address_32 ? 4 : 8;
-    case 't': return digit < 2 ? 1 : 0;
-    case 'T': return digit < 2 ? z : 0;
-    default: return 0;
+    case 'b':
+    case 'B':
+    case 'j':
+        return 1;
+    case 'w':
+        return 2;
+    case 'e':
+        return 3;
+    case 'J':
+        return 4;
+    case 'z':
+        return z;
+    case 'Z':
+        return i->is_vex ? 4 : z;
+    case 'v':
+        return i->rex & 8 ? 8 : z;
+    case 'o':
+        return i->address_32 ? 4 : 8;
+    case 't':
+        return digit < 2 ? 1 : 0;
+    case 'T':
+        return digit < 2 ? z : 0;
+    default:
+        return 0;
     }
 }
 
@@ -178,15 +208,36 @@ static insn_flow flow_of(const insn *i)
     if (i->map) return INSN_PLAIN;
     if ((i->opcode & 0xf0) == 0x70) return INSN_BRANCH;
     switch (i->opcode) {
-    case 0xc2: case 0xc3: case 0xf4: return INSN_END;
-    case 0xca: case 0xcb: case 0xcc: case 0xcd: case 0xcf: case 0xf1: return INSN_STRANGE;
-    case 0xe0: case 0xe1: case 0xe2: case 0xe3: return INSN_LOOP;
-    case 0xe8: return INSN_CALL;
-    case 0xe9: case 0xeb: return INSN_JUMP;
-    case 0xc7: return i->modrm == 0xf8 ? INSN_BEGIN : INSN_PLAIN;
-    case 0xff: return digit == 2 ? INSN_CALL_IND : digit == 4 ? INSN_END : digit == 3 || digit == 5 ? INSN_STRANGE
-                                                                                                   : INSN_PLAIN;
-    default: return INSN_PLAIN;
+    case 0xc2:
+    case 0xc3:
+    case 0xf4:
+        return INSN_END;
+    case 0xca:
+    case 0xcb:
+    case 0xcc:
+    case 0xcd:
+    case 0xcf:
+    case 0xf1:
+        return INSN_STRANGE;
+    case 0xe0:
+    case 0xe1:
+    case 0xe2:
+    case 0xe3:
+        return INSN_LOOP;
+    case 0xe8:
+        return INSN_CALL;
+    case 0xe9:
+    case 0xeb:
+        return INSN_JUMP;
+    case 0xc7:
+        return i->modrm == 0xf8 ? INSN_BEGIN : INSN_PLAIN;
+    case 0xff:
+        return digit == 2                 ? INSN_CALL_IND
+               : digit == 4               ? INSN_END
+               : digit == 3 || digit == 5 ? INSN_STRANGE
+                                          : INSN_PLAIN;
+    default:
+        return INSN_PLAIN;
     }
 }
 

@@ -13,15 +13,15 @@
 enum { INSN_MAX = 15 };
 
 typedef enum {
-    INSN_PLAIN,     /* goes on to the next instruction */
-    INSN_JUMP,      /* jmp rel */
-    INSN_BRANCH,    /* jcc rel */
-    INSN_LOOP,      /* loop, loope, loopne, jrcxz: rel8 only */
-    INSN_CALL,      /* call rel */
-    INSN_CALL_IND,  /* call through a register or memory */
-    INSN_END,       /* never goes on: ret, jmp through a register or memory, ud2, hlt */
-    INSN_BEGIN,     /* xbegin rel */
-    INSN_STRANGE    /* far, interrupts, system calls: moved, but never left out of sight */
+    INSN_PLAIN,    /* goes on to the next instruction */
+    INSN_JUMP,     /* jmp rel */
+    INSN_BRANCH,   /* jcc rel */
+    INSN_LOOP,     /* loop, loope, loopne, jrcxz: rel8 only */
+    INSN_CALL,     /* call rel */
+    INSN_CALL_IND, /* call through a register or memory */
+    INSN_END,      /* never goes on: ret, jmp through a register or memory, ud2, hlt */
+    INSN_BEGIN,    /* xbegin rel */
+    INSN_STRANGE   /* far, interrupts, system calls: moved, but never left out of sight */
 } insn_flow;
 
 typedef struct {

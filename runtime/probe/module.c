@@ -24,7 +24,8 @@ typedef struct {
 
 static const char *program_path(path_text *path)
 {
-    long len = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path->text, sizeof path->text - 1, 0, 0);
+    long len =
+        sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path->text, sizeof path->text - 1, 0, 0);
     path->text[len > 0 ? len : 0] = 0;
     return path->text;
 }
@@ -51,9 +52,11 @@ static const char *unable(const plan *p)
 static report_module *report_entry(const char *path, uint64_t start, uint64_t end)
 {
     report_module now = {.start = start, .end = end};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const bool known = find_identity(&probe.report->host, &now, path);
     for (report_module *r = probe.report->modules; r && known; r = r->next)
-        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id)) {
+        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id) &&
+            !strncmp(r->name, name, sizeof r->name - 1)) {
             __atomic_store_n(&r->loaded, 1, __ATOMIC_RELEASE);
             return r;
         }
@@ -106,7 +109,7 @@ static void add_module(const struct dl_phdr_info *info, const char *path, uint64
     }
     m->seen = generation;
     __atomic_store_n(&m->loaded, true, __ATOMIC_RELEASE);
-    if (is_program && !r->plan && !r->refused && !probe.is_child)
+    if (is_program && !r->plan && !r->refused && !probe.is_child && !probe.report->options.ask_dir)
         report_say(probe.report, "%s: no plan in %s: it runs unchecked", path, probe.report->options.plan_dir);
     use_plan(m, path);
 }
@@ -200,7 +203,8 @@ static bool hook_loader(void)
 void module_start(void)
 {
     scan();
-    if (!hook_loader()) report_say(probe.report, "the loader cannot be watched: modules that are loaded later run unchecked");
+    if (!hook_loader())
+        report_say(probe.report, "the loader cannot be watched: modules that are loaded later run unchecked");
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */

@@ -86,8 +86,10 @@ static void put_indirect_jump(writer *w, const insn *i, const uint8_t *bytes, ui
     int32_t disp = 0;
     if (i->disp_size == 1) disp = (int8_t)bytes[i->disp_at];
     if (i->disp_size == 4) memcpy(&disp, bytes + i->disp_at, sizeof disp);
-    if (disp > INT32_MAX - 8) w->failed = true;
-    else disp += 8;
+    if (disp > INT32_MAX - 8)
+        w->failed = true;
+    else
+        disp += 8;
     copy[i->modrm_at] = (uint8_t)((jump_modrm & 0x3f) | 0x80);
     put(w, copy, i->modrm_at + 2u);
     put(w, &disp, sizeof disp);
@@ -102,7 +104,9 @@ size_t insn_move(const insn *i, const uint8_t *bytes, uint64_t from, uint64_t to
     if (i->is_rip && i->address_32) return 0;
     const uint64_t target = is_relative ? insn_target(i, bytes, from) : 0;
     switch (i->flow) {
-    case INSN_JUMP: put_jump(&w, target); break;
+    case INSN_JUMP:
+        put_jump(&w, target);
+        break;
     case INSN_BRANCH:
         put_byte(&w, 0x0f);
         put_byte(&w, (uint8_t)(0x80 | (i->opcode & 15)));

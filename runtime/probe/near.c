@@ -1,7 +1,7 @@
 /* Memory at places that matter: near enough to a module for jumps of 32 bits, below 2 GB, or exactly somewhere.
  *
- * What is free is read from /proc/self/maps, and taken with MAP_FIXED_NOREPLACE: whoever was faster keeps it. Kept free:
- * what the heap may grow into (a gigabyte behind its end), and some room below the stack. */
+ * What is free is read from /proc/self/maps, and taken with MAP_FIXED_NOREPLACE: whoever was faster keeps it. Kept
+ * free: what the heap may grow into (a gigabyte behind its end), and some room below the stack. */
 #include "runtime/probe/probe.h"
 
 #include <string.h>

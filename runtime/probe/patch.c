@@ -85,7 +85,10 @@ static bool walk_on(walk *w)
 /* Is a site so close behind that it should move along? */
 static bool is_site_close(const walk *w)
 {
+    const plan *p = w->m->code.plan;
     uint32_t n = next_site(w->m, w->site);
+    while (n < p->site_count && p->sites[n].addr + w->m->code.bias < w->at)
+        n = next_site(w->m, n + 1);
     if (n >= w->m->code.plan->site_count || w->sites >= MOST_SITES || w->at - w->start > MOST_BYTES) return false;
     const plan_site *s = &w->m->code.plan->sites[n];
     const uint64_t addr = s->addr + w->m->code.bias;
@@ -130,21 +133,49 @@ static void add_group(probe_module *m, uint32_t number)
     m->groups[m->group_count++] = g;
 }
 
+/* Instructions overlap: a jump leads over a prefix. What follows each of them must stay as it is. */
+static void add_alone(probe_module *m, uint32_t number)
+{
+    const plan_site *s = &m->code.plan->sites[number];
+    const uint64_t start = s->addr + m->code.bias;
+    insn i;
+    if (!decode_at(m, start, &i) || i.length != s->length) {
+        probe.sites_refused++;
+        return;
+    }
+    m->groups[m->group_count++] =
+        (patch_group){.start = start, .size = i.length, .limit = i.length, .sites = 1, .way = WAY_NONE, .alone = true};
+}
+
+/* Is the address where an instruction of the group begins? */
+static bool is_in_step(const probe_module *m, const patch_group *g, uint64_t addr)
+{
+    insn i;
+    uint64_t at = g->start;
+    while (at < addr && decode_at(m, at, &i))
+        at += i.length;
+    return at == addr;
+}
+
 static void form_groups(probe_module *m)
 {
     const plan *p = m->code.plan;
+    uint32_t first = 0; /* site of the last group */
     for (uint32_t i = next_site(m, 0); i < p->site_count; i = next_site(m, i + 1)) {
         const patch_group *last = m->group_count ? &m->groups[m->group_count - 1] : NULL;
         const uint64_t addr = p->sites[i].addr + m->code.bias;
-        if (last && addr < last->start + last->size) { /* in it already, unless instructions overlap */
-            insn k;
-            uint64_t at = last->start;
-            while (at < addr && decode_at(m, at, &k))
-                at += k.length;
-            probe.sites_refused += at != addr;
-            continue;
+        const bool is_inside = last && addr < last->start + last->size;
+        if (is_inside && is_in_step(m, last, addr)) continue;
+        if (is_inside && last->alone) {
+            add_alone(m, i);
+        } else if (is_inside) {
+            m->group_count--;
+            for (uint32_t k = first; k <= i; k = next_site(m, k + 1))
+                add_alone(m, k);
+        } else {
+            first = i;
+            add_group(m, i);
         }
-        add_group(m, i);
     }
 }
 
@@ -193,7 +224,8 @@ static bool take_gap(probe_module *m, uint32_t number)
         const bool has_before = number >= step, has_after = number + step < m->group_count;
         const uint64_t before = has_before ? m->groups[number - step].start : 0;
         const uint64_t after = has_after ? m->groups[number + step].start : UINT64_MAX;
-        const bool before_near = has_before && g->start - before < 400, after_near = has_after && after - g->start < 130;
+        const bool before_near = has_before && g->start - before < 400,
+                   after_near = has_after && after - g->start < 130;
         if (!before_near && !after_near) return false;
         const uint32_t candidates[] = {number - step, number + step};
         for (unsigned c = 0; c < 2; c++) {
@@ -213,7 +245,7 @@ static void find_gaps(probe_module *m)
     for (uint32_t i = 0; i < m->group_count; i++) {
         patch_group *g = &m->groups[i];
         insn first;
-        if ((g->way == WAY_JUMP && !g->evades) || !decode_at(m, g->start, &first)) continue;
+        if ((g->way == WAY_JUMP && !g->evades) || g->alone || !decode_at(m, g->start, &first)) continue;
         if (first.length < PROBE_SHORT_JUMP || !take_gap(m, i)) continue;
         g->way = WAY_SHORT;
         g->size = first.length;
@@ -339,7 +371,7 @@ static void write_rest(probe_module *m)
     for (uint32_t i = m->group_count; i-- > 0;) {
         patch_group *g = &m->groups[i];
         if (g->way != WAY_NONE) continue;
-        if (write_pun(m, g)) {
+        if (!g->alone && write_pun(m, g)) {
             g->way = WAY_PUN;
         } else if (signal_own_trap()) {
             *(uint8_t *)g->start = 0xcc;
@@ -368,7 +400,7 @@ static const char *make_tables(probe_module *m)
 {
     const plan *p = m->code.plan;
     const size_t groups = page_size((size_t)p->site_count * sizeof *m->groups);
-    m->code.span_cap = 8 * p->action_count + 16 * p->site_count + 64;
+    m->code.span_cap = 8 * p->action_count + 40 * p->site_count + 64;
     const size_t spans = page_size((size_t)m->code.span_cap * sizeof *m->code.spans);
     const size_t pages = page_size(MOST_PAGES * sizeof *m->pages);
     m->tables_size = groups + spans + pages;
@@ -385,9 +417,38 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    m->code.arena_size = page_size(tramp_bound(p->action_count * 2, p->site_count * 8, p->site_count));
-    m->code.arena = near_map(m->start, m->end, m->code.arena_size);
+    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything */
+    const size_t bound = tramp_bound(p->action_count * 2, p->site_count * 8, p->site_count);
+    for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
+        m->code.arena_size = page_size(bound >> shift);
+        m->code.arena = near_map(m->start, m->end, m->code.arena_size);
+    }
     return m->code.arena ? NULL : "no memory near enough for its trampolines";
+}
+
+static bool save_originals(probe_module *m)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < m->group_count; i++) {
+        m->groups[i].saved = (uint32_t)size;
+        size += m->groups[i].size;
+    }
+    if (!size) return true;
+    m->originals_size = page_size(size);
+    m->originals = sys_map(NULL, m->originals_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!m->originals) return false;
+    for (uint32_t i = 0; i < m->group_count; i++)
+        memcpy(m->originals + m->groups[i].saved, (const void *)m->groups[i].start, m->groups[i].size);
+    return true;
+}
+
+void patch_restore(const probe_module *m, const patch_group *g)
+{
+    const uint64_t first = g->start & ~(uint64_t)(PROBE_PAGE - 1);
+    const size_t size = g->start + g->size - first;
+    if (!m->originals || !sys_protect((void *)first, size, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+    memcpy((void *)g->start, m->originals + g->saved, g->size);
+    sys_protect((void *)first, size, PROT_READ | PROT_EXEC);
 }
 
 static void count_ways(const probe_module *m)
@@ -403,6 +464,7 @@ const char *patch_module(probe_module *m)
     form_groups(m);
     find_gaps(m);
     build_all(m);
+    if (!save_originals(m)) return "not enough memory to patch it";
     if (!protect_texts(m, PROT_READ | PROT_WRITE)) return "its code cannot be changed (mprotect is refused)";
     write_jumps(m);
     write_rest(m);
@@ -424,7 +486,11 @@ void patch_forget(probe_module *m)
     for (uint32_t i = 0; i < m->page_count; i++)
         sys_unmap((void *)m->pages[i], PROBE_PAGE);
     sys_unmap(m->tables, m->tables_size);
+    sys_unmap(m->originals, m->originals_size);
     m->tables = NULL;
+    m->originals = NULL;
+    m->originals_size = 0;
+    m->code.arena = NULL;
     m->tables_size = m->code.arena_size = m->code.arena_used = 0;
     m->group_count = m->page_count = m->code.span_count = m->code.record_count = 0;
 }

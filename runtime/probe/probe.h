@@ -1,11 +1,13 @@
 /* runtime/probe: librace_probe.so, the embedded engine. Preloaded into the program; patches the planned sites in place.
  *
- *   process.c   start (a constructor that runs before all others), options, fork, exec, exit
+ *   process.c   start (a constructor that runs before all others), options, fork, exit
+ *   exec.c      programs that the program executes
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
  *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
+ *   stack.c     stacks of accesses
  *   check.c     what trampolines call when the inlined path cannot settle it
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
@@ -32,7 +34,7 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
-enum { PROBE_REPS = 4, PROBE_CALLS = 32 };
+enum { PROBE_REPS = 4 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
 
@@ -58,12 +60,12 @@ typedef struct { /* one way to call C from a trampoline; trampolines name it by 
 
 /* --- trampolines (tramp.c) ---------------------------------------------------------------------------------------- */
 
-typedef struct { /* a piece of a trampoline in which one thing is true */
-    uint32_t at;      /* from the start of the arena; up to the next span */
-    uint8_t kind;     /* span_kind */
-    bool flags_saved; /* SPAN_SLOW: it begins with the flags in rax */
+typedef struct {                   /* a piece of a trampoline in which one thing is true */
+    uint32_t at;                   /* from the start of the arena; up to the next span */
+    uint8_t kind;                  /* span_kind */
+    bool flags_saved;              /* SPAN_SLOW: it begins with the flags in rax */
     uint8_t saved_count, saved[4]; /* SPAN_SLOW: it begins with these registers pushed, in this order */
-    uint64_t pc;      /* of the original instruction */
+    uint64_t pc;                   /* of the original instruction */
 } probe_span;
 
 typedef enum {
@@ -84,7 +86,7 @@ typedef struct { /* of one module */
     uint32_t span_count, span_cap;
 } probe_code;
 
-typedef struct { /* consecutive instructions that are displaced together */
+typedef struct {          /* consecutive instructions that are displaced together */
     uint64_t start, end;  /* absolute */
     const uint8_t *bytes; /* the original ones, of start */
 } tramp_range;
@@ -110,12 +112,14 @@ typedef struct {
     uint64_t start; /* of the displaced bytes */
     uint64_t tramp; /* 0: none */
     uint64_t gap;   /* WAY_SHORT: where the short jump leads to */
+    uint32_t saved; /* its displaced bytes, in `originals` of the module */
     uint16_t size;  /* displaced bytes, from start on: whole instructions */
     uint16_t limit; /* could be displaced: whole instructions of which only the first is jumped to */
     uint8_t way;    /* patch_way */
     uint8_t sites;  /* with actions, in it */
     uint8_t gaps;   /* WAY_JUMP: gaps in it that are used: five bytes each, behind the jump */
     bool evades;    /* could have displaced a call with a jump, but a return is faster when the call stays */
+    bool alone;     /* instructions overlap here: only one byte may be overwritten, by a trap */
 } patch_group;
 
 typedef struct {
@@ -129,7 +133,7 @@ typedef struct probe_module {
     report_module *report;
     uint64_t start, end; /* where it is loaded */
     bool loaded, counted;
-    uint32_t seen; /* in which scan */
+    uint32_t seen;                 /* in which scan */
     patch_text texts[PATCH_TEXTS]; /* its code */
     uint32_t text_count;
     probe_code code;
@@ -139,10 +143,13 @@ typedef struct probe_module {
     uint32_t page_count, page_cap;
     void *tables; /* all of the above */
     size_t tables_size;
+    uint8_t *originals; /* bytes that were displaced */
+    size_t originals_size;
 } probe_module;
 
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
 const char *patch_module(probe_module *m);
+void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
@@ -154,7 +161,7 @@ typedef struct {
 
 typedef struct probe_call probe_call;
 
-typedef struct { /* of one thread; entry.S knows the first members */
+typedef struct {             /* of one thread; entry.S knows the first members */
     ft_thread *thread;       /*  0  never NULL */
     uint32_t busy;           /*  8  in the core: signals wait, and `stack` is in use */
     uint32_t pending;        /* 12  a signal has come meanwhile */
@@ -162,14 +169,16 @@ typedef struct { /* of one thread; entry.S knows the first members */
     probe_registers *inside; /* 24  what a signal that is delivered late has interrupted; NULL: nothing */
     uint64_t atomic;         /*     address of the atomic access that is running */
     probe_rep rep[PROBE_REPS];
-    siginfo_t signal; /* that is pending */
-    uint64_t signal_mask; /* of the program, meanwhile all is blocked */
+    siginfo_t signal;               /* that is pending */
+    uint64_t signal_mask;           /* of the program, meanwhile all is blocked */
     uint64_t stack_low, stack_high; /* of the program's stack; the first thread's grows, see stack_is_fixed */
     uint64_t stack_seen;            /* rsp of the program when C was called; 0: unknown */
     uint64_t frame_seen, pc_seen;   /* its rbp, and where it is */
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
+    struct probe_stacks *stacks; /* stack.c */
+    void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
 } probe_thread;
 
@@ -179,29 +188,29 @@ typedef struct {
     report *report;
     ft_core *core;
     sync_engine engine;
-    bool ready;    /* events go to the core */
-    bool disabled; /* the program runs as if there were no engine */
+    bool ready;            /* events go to the core */
+    bool disabled;         /* the program runs as if there were no engine */
     probe_record *records; /* PROBE_RECORDS of them, reserved */
     uint32_t record_count;
-    uint64_t *low;          /* a page below 2 GB: [0] the address of probe_enter_check */
-    int32_t self_offset;    /* of probe_self from the thread pointer */
+    uint64_t *low;       /* a page below 2 GB: [0] the address of probe_enter_check */
+    int32_t self_offset; /* of probe_self from the thread pointer */
     probe_module *modules;
     uint32_t module_lock;
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
-    char **environment;     /* as it was at the start */
-    bool is_child;          /* of a process that was run by the engine too */
-    bool low_next;          /* the next reservation must be below 2 GB */
+    char **environment; /* as it was at the start */
+    bool is_child;      /* of a process that was run by the engine too */
+    bool low_next;      /* the next reservation must be below 2 GB */
     ft_thread nobody;
 } probe_state;
 
 extern probe_state probe; /* the one mutable global of this folder, with probe_self */
 enum { PROBE_RECORDS = 1 << 24 };
 
-void probe_enter_check(void);                                      /* entry.S */
-void probe_check(probe_registers *registers, uint32_t record);     /* check.c */
-void probe_deliver(probe_registers *registers);                    /* signal.c: a signal that has waited */
+void probe_enter_check(void);                                  /* entry.S */
+void probe_check(probe_registers *registers, uint32_t record); /* check.c */
+void probe_deliver(probe_registers *registers);                /* signal.c: a signal that has waited */
 
 /* Runs function(argument) on the thread's own stack while signals wait. */
 void probe_in_core(void (*function)(void *), void *argument); /* entry.S */
@@ -219,6 +228,12 @@ bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not
 void sys_lock(uint32_t *lock);
 void sys_unlock(uint32_t *lock);
 
+/* --- stack.c ------------------------------------------------------------------------------------------------------ */
+
+ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
+void stack_forget(void);                               /* the thread ends */
+bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */
+
 /* --- near.c ------------------------------------------------------------------------------------------------------- */
 
 /* Memory for reading and writing, all of which jumps from [low, high) reach, and the other way round. */
@@ -230,9 +245,9 @@ void *near_map_at(uint64_t at, size_t size);
 
 /* --- module.c ----------------------------------------------------------------------------------------------------- */
 
-void module_start(void); /* all that are loaded, and those to come */
-const probe_module *module_of_trampoline(uint64_t pc); /* or NULL */
-const probe_module *module_of_code(uint64_t pc);       /* or NULL */
+void module_start(void);                                                /* all that are loaded, and those to come */
+const probe_module *module_of_trampoline(uint64_t pc);                  /* or NULL */
+const probe_module *module_of_code(uint64_t pc);                        /* or NULL */
 const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that displaced pc, or NULL */
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */
@@ -240,11 +255,11 @@ const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that 
 /* A call between the program and a library: entry.S makes it, and knows the members up to `result`. */
 struct probe_call {
     uint64_t args[6];
-    uint64_t rax;     /* number of vector registers of a call with variable arguments */
-    uint16_t number;  /* of the row, or of the stub */
-    uint16_t words;   /* arguments on the stack */
+    uint64_t rax;    /* number of vector registers of a call with variable arguments */
+    uint16_t number; /* of the row, or of the stub */
+    uint16_t words;  /* arguments on the stack */
     uint32_t unused;
-    uint64_t back;    /* return address */
+    uint64_t back; /* return address */
     uint64_t result, result_high;
     sync_call call;
     struct probe_birth *birth;
@@ -261,6 +276,7 @@ void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are 
 /* What the library gets instead of this function: calls of it are told. 0: no more of them. */
 uint64_t callback_for(uint64_t function);
 void callback_watch(void *context, uint64_t stub, sync_watch kind);
+void callback_forked(void);
 
 void *symbol_next(const char *name); /* the function that the program would have without us; NULL: none */
 
@@ -276,15 +292,21 @@ typedef struct probe_birth { /* of a thread, between its creator and itself; the
 
 void thread_start(void);
 void thread_bind(ft_thread *thread);
-probe_birth *thread_new_birth(void);   /* NULL: no memory */
-void *thread_begin(void *birth);       /* what the child runs */
+probe_birth *thread_new_birth(void); /* NULL: no memory */
+void *thread_begin(void *birth);     /* what the child runs */
 void thread_created(probe_birth *birth, uint64_t handle);
 void thread_not_created(probe_birth *birth);
 void thread_forked(void);
 
 void signal_start(void);
+void signal_forked(void);
 bool signal_own_trap(void); /* SIGTRAP is ours from now on */
 
-void process_refuse(const char *what) __attribute__((noreturn));
+#define PROBE_OPTIONS_NAME "RACE_OPTIONS="
+#define PROBE_PRELOAD_NAME "LD_PRELOAD="
+void process_refuse(const char *what) __attribute__((noreturn)); /* NULL: that was said already */
+bool process_starts_with(const char *text, const char *start);
+const char *process_entry(char *const *environment, const char *name); /* or NULL */
+void exec_start(const char *options, const char *preload); /* what children get: entries of the environment */
 
 #endif

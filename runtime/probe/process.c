@@ -1,18 +1,15 @@
-/* The process: start, options, fork, exec, exit.
+/* The process: start, options, fork, exit.
  *
- * The library is linked `initfirst`: its constructor runs before those of all other modules, libc's included, when every
- * module is mapped and relocated and nothing of the program has run. Options come in RACE_OPTIONS:
+ * The library is linked `initfirst`: its constructor runs before those of all other modules, libc's included, when
+ * every module is mapped and relocated and nothing of the program has run. Options come in RACE_OPTIONS:
  *
  *   RACE_OPTIONS="-plan DIR -log DIR ..." LD_PRELOAD=librace_probe.so PROGRAM
- *
- * Both variables are passed on to whatever the program executes, even when it makes an environment of its own. */
+ */
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,12 +20,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 enum { WORDS = 64, FILES = 4, HIGH_FILE = 768, PATH = 4096 };
-static const char OPTIONS_NAME[] = "RACE_OPTIONS=", PRELOAD_NAME[] = "LD_PRELOAD=", CHILD_WORD[] = " -child";
+#define OPTIONS_NAME PROBE_OPTIONS_NAME
+#define PRELOAD_NAME PROBE_PRELOAD_NAME
+static const char CHILD_WORD[] = " -child";
 
 probe_state probe;
 
 typedef struct { /* a log: the program may close it, or put another file in its place */
-    int fd; /* 0: none */
+    int fd;      /* 0: none */
     uint64_t device, node;
     char path[PATH];
 } log_file;
@@ -36,7 +35,6 @@ typedef struct { /* a log: the program may close it, or put another file in its 
 static struct {
     log_file files[FILES];
     long pid;
-    const char *options, *preload; /* what children get: entries of the environment */
 } process;
 
 /* --- the host ----------------------------------------------------------------------------------------------------- */
@@ -66,7 +64,7 @@ static void host_yield(void *context)
 static bool host_read(void *context, uint64_t from, void *to, size_t size)
 {
     (void)context;
-    return sys_copy(to, from, size);
+    return stack_read(from, to, size);
 }
 
 static const void *host_map(void *context, const char *path, size_t *size)
@@ -90,7 +88,8 @@ static bool is_there(const log_file *f)
 static bool open_log(log_file *f, int flags)
 {
     struct stat st;
-    long fd = sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666, 0, 0);
+    long fd =
+        sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666, 0, 0);
     if (fd < 0) return false;
     long high = sys_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FILE, 0, 0, 0);
     if (high >= 0) {
@@ -169,17 +168,6 @@ static void host_sleep(void *context, unsigned milliseconds)
     sys_call(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
 }
 
-static ft_site host_stack(void *context, ft_thread *thread, ft_site site)
-{
-    (void)context;
-    const probe_thread *self = &probe_self;
-    if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
-    stack_place place = {.pc = self->pc_seen, .sp = self->stack_seen, .bp = self->frame_seen};
-    uint64_t frames[FT_FRAMES];
-    uint32_t count = stack_walk(probe.report, place, frames, (uint32_t)probe.report->options.stack_depth);
-    return ft_stack_put(probe.core, site, frames, count);
-}
-
 static void finish_process(void);
 
 static void host_halt(void *context, int code)
@@ -203,15 +191,15 @@ void process_refuse(const char *what)
         sys_call(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 }
 
-static bool starts_with(const char *text, const char *start)
+bool process_starts_with(const char *text, const char *start)
 {
     return !strncmp(text, start, strlen(start));
 }
 
-static const char *entry_of(char *const *environment, const char *name)
+const char *process_entry(char *const *environment, const char *name)
 {
     for (; environment && *environment; environment++)
-        if (starts_with(*environment, name)) return *environment;
+        if (process_starts_with(*environment, name)) return *environment;
     return NULL;
 }
 
@@ -230,18 +218,17 @@ static char *copy_of(const char *text, const char *more)
 static void mark_children(char **environment)
 {
     for (; *environment; environment++)
-        if (starts_with(*environment, OPTIONS_NAME) && !probe.is_child)
+        if (process_starts_with(*environment, OPTIONS_NAME) && !probe.is_child)
             *environment = copy_of(*environment, CHILD_WORD);
-    process.options = entry_of(probe.environment, OPTIONS_NAME);
-    process.preload = entry_of(probe.environment, PRELOAD_NAME);
-    if (process.preload) process.preload = copy_of(process.preload, "");
+    const char *preload = process_entry(probe.environment, PRELOAD_NAME);
+    exec_start(process_entry(probe.environment, OPTIONS_NAME), preload ? copy_of(preload, "") : NULL);
 }
 
 static void read_options(report_options *options)
 {
     static char problem[300];
     const char *words[WORDS];
-    const char *given = entry_of(probe.environment, OPTIONS_NAME);
+    const char *given = process_entry(probe.environment, OPTIONS_NAME);
     options_default(options);
     int count = given ? options_split(copy_of(given + strlen(OPTIONS_NAME), ""), words, WORDS) : 0;
     if (count && !strcmp(words[count - 1], CHILD_WORD + 1)) {
@@ -250,10 +237,12 @@ static void read_options(report_options *options)
     }
     switch (options_parse(options, 0, count, words, problem, sizeof problem)) {
     case OPTIONS_OK:
-        if (options->all) process_refuse("modules without a plan cannot be checked: use --engine dynamorio");
+        if (options->all && !options->audit) process_refuse("modules without a plan cannot be checked: use --engine dynamorio");
         break;
-    case OPTIONS_HELP: process_refuse("options are given in RACE_OPTIONS; see race run --help");
-    case OPTIONS_BAD: process_refuse(problem);
+    case OPTIONS_HELP:
+        process_refuse("options are given in RACE_OPTIONS; see race run --help");
+    case OPTIONS_BAD:
+        process_refuse(problem);
     }
 }
 
@@ -264,7 +253,7 @@ static void make_core(const report_options *options, const char *program)
         .reserve = host_reserve,
         .discard = host_discard,
         .yield = host_yield,
-        .stack = host_stack,
+        .stack = stack_of_access,
         .read = host_read,
         .map = host_map,
         .unmap = host_unmap,
@@ -286,7 +275,8 @@ static void make_core(const report_options *options, const char *program)
     probe.low = probe.core ? near_zero_map(PROBE_PAGE) : NULL;
     probe.records = sys_map(NULL, (size_t)PROBE_RECORDS * sizeof *probe.records, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (!probe.low || !probe.records) process_refuse("no memory below 2 GB, or not enough of it: use --engine dynamorio");
+    if (!probe.low || !probe.records)
+        process_refuse("no memory below 2 GB, or not enough of it: use --engine dynamorio");
     ft_set_limits(probe.core, &(ft_limits){.shadow_bytes = options->memory});
     probe.low[0] = (uint64_t)probe_enter_check;
     if (!sys_protect(probe.low, PROBE_PAGE, PROT_READ)) process_refuse("memory cannot be protected");
@@ -299,13 +289,15 @@ static void event_fork(void)
     if (!probe.ready) return;
     process.pid = host_pid(NULL);
     probe.module_lock = 0;
+    signal_forked();
+    callback_forked();
     report_forked(probe.report);
     thread_forked();
 }
 
 static const char *const way_names[WAYS] = {
-    [WAY_JUMP] = "jumps", [WAY_SHORT] = "short jumps", [WAY_PUN] = "punned jumps", [WAY_TRAP] = "traps",
-    [WAY_NONE] = "not injected",
+    [WAY_JUMP] = "jumps", [WAY_SHORT] = "short jumps", [WAY_PUN] = "punned jumps",
+    [WAY_TRAP] = "traps", [WAY_NONE] = "not injected",
 };
 
 static void finish_process(void)
@@ -395,145 +387,4 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     on_exit(event_process_exit, NULL);
     probe.nobody.core = probe.core;
     __atomic_store_n(&probe.ready, true, __ATOMIC_RELEASE);
-}
-
-/* --- exec --------------------------------------------------------------------------------------------------------- */
-
-static size_t count_of(char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
-/* Is our library among these? */
-static bool has_preload(const char *entry)
-{
-    const char *ours = process.preload + strlen(PRELOAD_NAME);
-    const size_t len = strlen(ours);
-    for (const char *at = entry + strlen(PRELOAD_NAME); *at; at++)
-        if (!strncmp(at, ours, len)) return true;
-    return false;
-}
-
-/* The environment that a new program gets: on the stack, since this may be a child of vfork. */
-#define WITH_ENGINE(given, result)                                                                                     \
-    char **result = (char **)(given);                                                                                  \
-    if (probe.ready && process.options && process.preload) {                                                           \
-        const size_t entries = count_of(given);                                                                        \
-        const char *theirs = entry_of(given, PRELOAD_NAME);                                                            \
-        result = __builtin_alloca((entries + 3) * sizeof *result);                                                     \
-        char *joined_entry = __builtin_alloca(strlen(process.preload) + (theirs ? strlen(theirs) : 0) + 2);            \
-        add_engine(given, result, joined_entry);                                                                       \
-    }
-
-static void add_engine(char *const *given, char **result, char *preload)
-{
-    const char *theirs = entry_of(given, PRELOAD_NAME);
-    size_t n = 0;
-    for (; given && *given; given++)
-        if (!starts_with(*given, OPTIONS_NAME) && !starts_with(*given, PRELOAD_NAME)) result[n++] = *given;
-    size_t len = strlen(process.preload);
-    memcpy(preload, process.preload, len + 1);
-    if (theirs && has_preload(theirs)) {
-        memcpy(preload, theirs, strlen(theirs) + 1);
-    } else if (theirs) {
-        preload[len++] = ':';
-        memcpy(preload + len, theirs + strlen(PRELOAD_NAME), strlen(theirs + strlen(PRELOAD_NAME)) + 1);
-    }
-    result[n++] = (char *)process.options;
-    result[n++] = preload;
-    result[n] = NULL;
-}
-
-EXPORT int execve(const char *path, char *const argv[], char *const environment[])
-{
-    WITH_ENGINE(environment, full)
-    return ((int (*)(const char *, char *const *, char *const *))symbol_next("execve"))(path, argv, full);
-}
-
-EXPORT int execv(const char *path, char *const argv[])
-{
-    return execve(path, argv, environ);
-}
-
-EXPORT int execvpe(const char *file, char *const argv[], char *const environment[])
-{
-    WITH_ENGINE(environment, full)
-    return ((int (*)(const char *, char *const *, char *const *))symbol_next("execvpe"))(file, argv, full);
-}
-
-EXPORT int execvp(const char *file, char *const argv[])
-{
-    return execvpe(file, argv, environ);
-}
-
-EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
-{
-    WITH_ENGINE(environment, full)
-    return ((int (*)(int, char *const *, char *const *))symbol_next("fexecve"))(fd, argv, full);
-}
-
-EXPORT int execveat(int fd, const char *path, char *const argv[], char *const environment[], int flags)
-{
-    WITH_ENGINE(environment, full)
-    return ((int (*)(int, const char *, char *const *, char *const *, int))symbol_next("execveat"))(fd, path, argv, full,
-                                                                                                    flags);
-}
-
-/* The arguments up to NULL, on the stack. */
-#define LIST_ARGUMENTS(first, list, last)                                                                              \
-    va_list list;                                                                                                      \
-    size_t words = 1;                                                                                                  \
-    va_start(list, first);                                                                                             \
-    while (va_arg(list, char *))                                                                                       \
-        words++;                                                                                                       \
-    va_end(list);                                                                                                      \
-    char **last = __builtin_alloca((words + 1) * sizeof *last);                                                        \
-    last[0] = (char *)(first);                                                                                         \
-    va_start(list, first);                                                                                             \
-    for (size_t i = 1; i <= words; i++)                                                                                \
-        last[i] = va_arg(list, char *);
-
-EXPORT int execl(const char *path, const char *first, ...)
-{
-    LIST_ARGUMENTS(first, list, argv)
-    va_end(list);
-    return execve(path, argv, environ);
-}
-
-EXPORT int execlp(const char *file, const char *first, ...)
-{
-    LIST_ARGUMENTS(first, list, argv)
-    va_end(list);
-    return execvpe(file, argv, environ);
-}
-
-EXPORT int execle(const char *path, const char *first, ...)
-{
-    LIST_ARGUMENTS(first, list, argv)
-    char *const *environment = va_arg(list, char *const *);
-    va_end(list);
-    return execve(path, argv, environment);
-}
-
-typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                           char *const *, char *const *);
-
-EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
-                       const posix_spawn_file_actions_t *restrict actions, const posix_spawnattr_t *restrict attributes,
-                       char *const argv[restrict], char *const environment[restrict])
-{
-    WITH_ENGINE(environment, full)
-    return ((spawn_function *)symbol_next("posix_spawn"))(pid, path, actions, attributes, argv, full);
-}
-
-EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
-                        const posix_spawn_file_actions_t *restrict actions,
-                        const posix_spawnattr_t *restrict attributes, char *const argv[restrict],
-                        char *const environment[restrict])
-{
-    WITH_ENGINE(environment, full)
-    return ((spawn_function *)symbol_next("posix_spawnp"))(pid, file, actions, attributes, argv, full);
 }

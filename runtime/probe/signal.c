@@ -8,6 +8,9 @@
  * returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
  * program or, if the address was displaced, at its place in the trampoline.
  *
+ * A fault that the program has no handler for ends it as it would without us: at the original address, after its bytes
+ * were put back, so that a core dump shows the program's own state.
+ *
  * Handlers that are installed by system calls of the program's own see trampolines, and run at any time: checks in them
  * are put off by the core, atomics in them are not seen while the core is busy. */
 #include "runtime/probe/emit.h"
@@ -36,9 +39,9 @@ extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_ente
 /* --- the program's own state -------------------------------------------------------------------------------------- */
 
 typedef struct {
-    int64_t sp;         /* of the stack pointer, relative to the program's */
-    int64_t where[16];  /* saved registers, likewise; 0: not saved */
-    int64_t flags_at;   /* saved flags, likewise; 0: not there */
+    int64_t sp;        /* of the stack pointer, relative to the program's */
+    int64_t where[16]; /* saved registers, likewise; 0: not saved */
+    int64_t flags_at;  /* saved flags, likewise; 0: not there */
     bool flags_in_rax, overflow_in_rax;
 } undo;
 
@@ -57,7 +60,9 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->sp += 8;
     }
     switch (i->opcode) {
-    case 0x68: u->sp -= 8; break; /* push $number */
+    case 0x68:
+        u->sp -= 8;
+        break; /* push $number */
     case 0x9c:
         u->sp -= 8;
         u->flags_at = u->sp;
@@ -66,15 +71,20 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->flags_at = 0;
         u->sp += 8;
         break;
-    case 0x9f: u->flags_in_rax = true; break;
-    case 0x9e: u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0; break;
+    case 0x9f:
+        u->flags_in_rax = true;
+        break;
+    case 0x9e:
+        u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0;
+        break;
     case 0x8d: /* lea disp(%rsp), %rsp */
         if ((i->modrm & 0x3f) != 0x24 || i->rex != 0x48) break;
         if (i->disp_size == 1) disp = (int8_t)at[i->disp_at];
         if (i->disp_size == 4) memcpy(&disp, at + i->disp_at, sizeof disp);
         u->sp += disp;
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -313,6 +323,30 @@ void probe_deliver(probe_registers *registers)
     self->inside = outer;
 }
 
+/* --- faults without a handler ------------------------------------------------------------------------------------- */
+
+static bool is_deadly(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
+}
+
+static void event_fault(int number, siginfo_t *info, void *context)
+{
+    greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (module_of_trampoline((uint64_t)regs[REG_RIP]) && show_program(regs)) {
+        const probe_module *m = module_of_code((uint64_t)regs[REG_RIP]);
+        const patch_group *g = m ? module_group_at(m, (uint64_t)regs[REG_RIP]) : NULL;
+        if (g) patch_restore(m, g);
+    }
+    struct sigaction plain = {.sa_handler = SIG_DFL}; /* it happens again, or is sent again */
+    signals.real_sigaction(number, &plain, NULL);
+    if (info->si_code <= 0)
+        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), number, 0,
+                 0, 0);
+}
+
+static const struct sigaction fault_action = {.sa_sigaction = event_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
 /* --- traps -------------------------------------------------------------------------------------------------------- */
 
 static void event_trap(int number, siginfo_t *info, void *context)
@@ -336,8 +370,8 @@ static void event_trap(int number, siginfo_t *info, void *context)
     signals.real_sigaction(SIGTRAP, &plain, NULL);
     signals.owns_trap = false;
     if (info->si_code <= 0 || regs[REG_EFL] & TRAP_FLAG)
-        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP,
-                 0, 0, 0);
+        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP, 0,
+                 0, 0);
 }
 
 bool signal_own_trap(void)
@@ -366,7 +400,8 @@ static sigaction_function *real_sigaction(void)
 
 static bool is_ours(const struct sigaction *action)
 {
-    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal || action->sa_sigaction == event_trap);
+    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal ||
+                                             action->sa_sigaction == event_trap || action->sa_sigaction == event_fault);
 }
 
 /* Requires that no signal comes and the lock. */
@@ -381,6 +416,10 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
     const bool has_handler = action && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
     if (action) {
         ours = *action;
+        if (is_deadly(number) && action->sa_handler == SIG_DFL) {
+            ours = fault_action;
+            signals.program[number] = *action;
+        }
         if (has_handler) {
             ours.sa_sigaction = event_signal;
             ours.sa_flags |= SA_SIGINFO;
@@ -393,11 +432,7 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
         signals.program[number] = before;
         return result;
     }
-    if (is_ours(&was)) {
-        const int flags = was.sa_flags & ~SA_SIGINFO;
-        was = before;
-        was.sa_flags = (before.sa_flags & SA_SIGINFO) | flags;
-    }
+    if (is_ours(&was)) was = before;
     if (old) *old = was;
     return result;
 }
@@ -464,5 +499,13 @@ EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *rest
 
 void signal_start(void)
 {
-    real_sigaction();
+    struct sigaction now;
+    for (int number = 1; number < SIGNALS; number++)
+        if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
+            real_sigaction()(number, &fault_action, NULL);
+}
+
+void signal_forked(void)
+{
+    signals.lock = 0; /* its holder is not in this process */
 }

@@ -24,12 +24,23 @@ static bool read_dynamic(const struct link_map *map, symbol_table *t)
         /* the loader has relocated these in most modules, not in the kernel's own */
         const void *at = (const void *)(d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr);
         switch (d->d_tag) {
-        case DT_SYMTAB: t->symbols = at; break;
-        case DT_STRTAB: t->strings = at; break;
-        case DT_GNU_HASH: t->gnu_hash = at; break;
-        case DT_HASH: t->hash = at; break;
-        case DT_VERSYM: t->versions = at; break;
-        default: break;
+        case DT_SYMTAB:
+            t->symbols = at;
+            break;
+        case DT_STRTAB:
+            t->strings = at;
+            break;
+        case DT_GNU_HASH:
+            t->gnu_hash = at;
+            break;
+        case DT_HASH:
+            t->hash = at;
+            break;
+        case DT_VERSYM:
+            t->versions = at;
+            break;
+        default:
+            break;
         }
     }
     return t->symbols && t->strings && (t->gnu_hash || t->hash);

@@ -1,9 +1,9 @@
 /* Threads: birth, death, names.
  *
- * A child's ft_thread is made by its creator before the real pthread_create, so that nothing the child does can come too
- * early. It dies when the last destructor of thread-specific data has run: ours puts itself off to the last round. Both
- * creator and child enter it into the list of names, whoever is first: the creator may ask for it before the child runs,
- * and others may know it before the creator does. */
+ * A child's ft_thread is made by its creator before the real pthread_create, so that nothing the child does can come
+ * too early. It dies when the last destructor of thread-specific data has run: ours puts itself off to the last round.
+ * Both creator and child enter it into the list of names, whoever is first: the creator may ask for it before the child
+ * runs, and others may know it before the creator does. */
 #include "runtime/probe/probe.h"
 
 #include <limits.h>
@@ -191,6 +191,7 @@ static void end(probe_birth *b)
     void *stack = self->stack_map;
     self->stack = self->stack_map = NULL;
     if (stack) sys_unmap(stack, STACK_SIZE);
+    stack_forget();
     sys_lock(&threads.lock);
     b->has_ended = true;
     ft_thread *alone = NULL;
@@ -252,4 +253,10 @@ void thread_start(void)
     if (!sync_create(&probe.engine)) process_refuse("not enough memory to start");
     probe_self.stack_high = (uint64_t)probe.environment; /* above all frames */
     thread_bind(ft_first_thread(probe.core));
+    probe_birth *b = thread_new_birth(); /* it may be joined too, when it ends before the process does */
+    if (!b) return;
+    b->thread = probe_self.thread == &probe.nobody ? NULL : probe_self.thread;
+    b->holders = 1;
+    list(b, (uint64_t)pthread_self());
+    if (threads.has_key) pthread_setspecific(threads.key, b);
 }

@@ -1,8 +1,8 @@
-/* Makes the exported functions: run at build time, prints assembly, one function for each row of the sync table, or with
- * an argument the linker's list of what is exported.
+/* Makes the exported functions: run at build time, prints assembly, one function for each row of the sync table, or
+ * with an argument the linker's list of what is exported.
  *
- * A function that only accesses memory goes straight to the real one as long as there is one thread. One that nothing is
- * to be done after ends in a jump to the real one. The number in r11 is the row's, and above it how many words of
+ * A function that only accesses memory goes straight to the real one as long as there is one thread. One that nothing
+ * is to be done after ends in a jump to the real one. The number in r11 is the row's, and above it how many words of
  * arguments on the stack are to be copied for a call. */
 #include "runtime/sync/sync.h"
 
@@ -11,9 +11,9 @@
 
 /* Written in C, see signal.c and process.c. */
 static const char *const own[] = {
-    "_exit",  "_Exit",   "bsd_signal",  "execl",        "execle",          "execlp",     "execv",
-    "execve", "execveat", "execvp",     "execvpe",      "fexecve",         "posix_spawn", "posix_spawnp",
-    "pthread_sigmask", "quick_exit", "sigaction", "signal", "sigprocmask",
+    "_exit",           "_Exit",      "bsd_signal", "execl",   "execle",      "execlp",      "execv",
+    "execve",          "execveat",   "execvp",     "execvpe", "fexecve",     "posix_spawn", "posix_spawnp",
+    "pthread_sigmask", "quick_exit", "sigaction",  "signal",  "sigprocmask",
 };
 
 static int is_own(const char *name)
@@ -36,9 +36,10 @@ static void print_function(unsigned row)
     const char *wrapper = sync_has_second_half(r) || r->meaning == SYNC_CREATE ? "probe_wrapper" : "probe_wrapper_tail";
     printf("        .globl %s\n        .type %s, @function\n%s:\n        .cfi_startproc\n", r->name, r->name, r->name);
     if (sync_is_only_ranges(r))
-        printf("        mov probe_concurrent(%%rip), %%r11\n        cmpl $0, (%%r11)\n        jne 1f\n"
-               "        mov probe_real+%u(%%rip), %%r11\n        test %%r11, %%r11\n        je 1f\n        jmp *%%r11\n1:",
-               8 * row);
+        printf(
+            "        mov probe_concurrent(%%rip), %%r11\n        cmpl $0, (%%r11)\n        jne 1f\n"
+            "        mov probe_real+%u(%%rip), %%r11\n        test %%r11, %%r11\n        je 1f\n        jmp *%%r11\n1:",
+            8 * row);
     printf("        mov $%u, %%r11d\n        jmp %s\n        .cfi_endproc\n        .size %s, . - %s\n",
            row | stack_words(r->name) << 16, wrapper, r->name, r->name);
 }

@@ -158,8 +158,8 @@ static void emit_save(builder *b, const slow_part *s)
 
 static void emit_save_flags(builder *b, const slow_part *s)
 {
-    if (s->flags) emit_byte(&b->c, 0x9f);                     /* lahf */
-    if (s->overflow) emit_bytes(&b->c, "\x0f\x90\xc0", 3);    /* seto %al */
+    if (s->flags) emit_byte(&b->c, 0x9f);                  /* lahf */
+    if (s->overflow) emit_bytes(&b->c, "\x0f\x90\xc0", 3); /* seto %al */
 }
 
 static void emit_restore(builder *b, const slow_part *s)

@@ -1,9 +1,9 @@
 /* Calls of the functions of the sync table. Each row has an exported function of its name (thunks.c), all of which lead
  * to probe_wrapper (entry.S): it calls probe_before, the real function with the program's own arguments, probe_after.
  *
- * Calls inside of libc are not seen, which is as it should be: libc is modelled at its interface. A call that is left by
- * longjmp or by an exception has no second half. One that is cancelled has: a condition's mutex is held again while the
- * cleanup handlers of the program run. */
+ * Calls inside of libc are not seen, which is as it should be: libc is modelled at its interface. A call that is left
+ * by longjmp or by an exception has no second half. One that is cancelled has: a condition's mutex is held again while
+ * the cleanup handlers of the program run. */
 #include "runtime/probe/probe.h"
 
 #include <pthread.h>
@@ -55,7 +55,8 @@ void wrap_start(void)
 void wrap_note_caller(const probe_call *c)
 {
     probe_thread *self = &probe_self;
-    const uint64_t *frame = (const uint64_t *)((const char *)c + PROBE_FRAME); /* saved rbp, return address, arguments */
+    const uint64_t *frame =
+        (const uint64_t *)((const char *)c + PROBE_FRAME); /* saved rbp, return address, arguments */
     self->stack_seen = (uint64_t)(frame + 2);
     self->frame_seen = frame[0];
     self->pc_seen = c->back - 1;
@@ -68,15 +69,20 @@ static uint64_t *called_back(probe_call *c, const sync_row *row)
 {
     uint8_t argument = SYNC_NO_ARG;
     switch (row->meaning) {
-    case SYNC_ONCE: argument = row->other; break;
+    case SYNC_ONCE:
+        argument = row->other;
+        break;
     case SYNC_REGION:
     case SYNC_REGION_START:
     case SYNC_FORK_CALL:
     case SYNC_TASK:
     case SYNC_TASK_LOOP:
     case SYNC_TASK_ALLOC:
-    case SYNC_COMBINE: argument = row->object; break;
-    default: break;
+    case SYNC_COMBINE:
+        argument = row->object;
+        break;
+    default:
+        break;
     }
     return argument < SYNC_ARGS ? &c->args[argument] : NULL;
 }

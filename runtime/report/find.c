@@ -14,7 +14,7 @@ static bool id_in_notes(const unsigned char *notes, size_t size, char *id)
         memcpy(&note, notes + at, sizeof note);
         size_t name = at + sizeof note, name_size = ((size_t)note.n_namesz + 3) & ~(size_t)3;
         size_t desc_size = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-        if (name_size > size - name || desc_size > size - name - name_size) return false;
+        if (name_size > size - name || note.n_descsz > size - name - name_size) return false;
         const unsigned char *desc = notes + name + name_size;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + name, "GNU", 4) &&
             note.n_descsz >= 1 && note.n_descsz <= MAX_ID) {
@@ -25,6 +25,7 @@ static bool id_in_notes(const unsigned char *notes, size_t size, char *id)
             id[2 * note.n_descsz] = 0;
             return true;
         }
+        if (desc_size > size - name - name_size) return false; /* the padding of the last one may be missing */
         at = name + name_size + desc_size;
     }
     return false;

@@ -27,7 +27,7 @@ static bool is_modelled(const char *name)
     static const char *const names[] = {"libc.so",    "libc-2",   "libc.musl",  "ld-linux",   "ld-2",     "ld-musl",
                                         "libpthread", "libgomp.", "libomp.",    "libiomp5.",  "librt.so", "librt-2",
                                         "libdl.so",   "libdl-2",  "libm.so",    "libm-2",     "libgcc_s", "[vdso]",
-                                        "linux-vdso", "libasan.", "libtsan.",   "libresolv.", "libmvec.", "librace"};
+                                        "linux-vdso", "libdynamorio", "libasan.", "libtsan.",   "libresolv.", "libmvec.", "librace"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (starts_with(name, names[i])) return true;
     return false;

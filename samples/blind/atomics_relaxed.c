@@ -1,8 +1,8 @@
 /* A flag that is atomic but relaxed orders nothing: the data behind it races.
  *
  * Category: atomics-relaxed
- * Verdict: a race on `data`. Cannot be found in machine code, neither statically nor at run time: on x86 a relaxed store
- * or load is the same plain move as a release store or an acquire load. The order was lost when the program was
+ * Verdict: a race on `data`. Cannot be found in machine code, neither statically nor at run time: on x86 a relaxed
+ * store or load is the same plain move as a release store or an acquire load. The order was lost when the program was
  * compiled; only tools that see the source (ThreadSanitizer) can tell. Counts as missed. */
 #include <pthread.h>
 #include <stdatomic.h>

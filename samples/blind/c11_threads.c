@@ -2,8 +2,8 @@
  *
  * Category: c11-threads
  * Unseen: ThreadSanitizer and Valgrind do not know <threads.h>.
- * Verdict: a race on `steps`, written outside the lock. `total` is under the mtx_t, `limit` is set by call_once, `go` is
- * waited for with cnd_wait, and the results are read after thrd_join. */
+ * Verdict: a race on `steps`, written outside the lock. `total` is under the mtx_t, `limit` is set by call_once, `go`
+ * is waited for with cnd_wait, and the results are read after thrd_join. */
 #include <stdio.h>
 #include <threads.h>
 

@@ -1,5 +1,5 @@
-/* The classic: two threads take two locks in opposite order. The second thread starts its work 100 ms later, so that the
- * deadlock is possible but hardly ever strikes; sleeping is not synchronisation.
+/* The classic: two threads take two locks in opposite order. The second thread starts its work 100 ms later, so that
+ * the deadlock is possible but hardly ever strikes; sleeping is not synchronisation.
  *
  * Category: deadlock
  * Verdict: a deadlock between `forward` and `backward`. No race: each counter has its lock. `harmless` takes the

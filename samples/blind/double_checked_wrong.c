@@ -2,8 +2,8 @@
  *
  * Category: double-checked
  * Alarm: gcc clang: on the allocation, which ThreadSanitizer takes for a write of what is read here unordered.
- * Verdict: races on `instance`, between the first look and the store under the lock, and on the fields of the singleton,
- * which a thread that saw the pointer without the lock reads unordered. */
+ * Verdict: races on `instance`, between the first look and the store under the lock, and on the fields of the
+ * singleton, which a thread that saw the pointer without the lock reads unordered. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

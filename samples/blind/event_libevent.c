@@ -2,8 +2,8 @@
  *
  * Category: event-loop
  * Build: -levent
- * Verdict: a race on `progress`, which the worker writes and the timer callback shows. `turns` is shared by callbacks of
- * one loop, which never run at the same time; `results` is written before the write to the pipe and read after the
+ * Verdict: a race on `progress`, which the worker writes and the timer callback shows. `turns` is shared by callbacks
+ * of one loop, which never run at the same time; `results` is written before the write to the pipe and read after the
  * read from it. A static detector that does not model descriptors cannot know the latter. */
 #include <event2/event.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* Order by create and join: what is before the create and after the join is safe, what is in between is not.
  *
  * Category: fork-join
- * Verdict: a race on `slow_result`, which main reads after it joined the wrong thread. The two phases (the second thread
- * of the second phase is created after the first phase was joined) and the thread started by a thread are in order. */
+ * Verdict: a race on `slow_result`, which main reads after it joined the wrong thread. The two phases (the second
+ * thread of the second phase is created after the first phase was joined) and the thread started by a thread are in
+ * order. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  *
  * Category: openmp-loop
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: races on `last`, which all iterations write, and on `shifted`, since `nowait` removes the barrier that the
  * second loop needs. The loops with reduction, and with the barrier, are right. */
 #include <stdio.h>

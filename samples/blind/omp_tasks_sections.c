@@ -2,7 +2,7 @@
  *
  * Category: openmp-task
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: races on `early`, read by the parent before any taskwait, on `clash`, written by two sections, and on
  * `unlocked`; not on the children's results after the taskwait, nor on `locked` in a critical section.
  * A tool that follows threads, not tasks, sees the race on `early` only when another thread ran the task. */

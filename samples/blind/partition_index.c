@@ -1,8 +1,8 @@
 /* Threads share an array by their index: in blocks, in strides, and in blocks that overlap by one.
  *
  * Category: array-partition
- * Verdict: a race on `overlapping`, where the end of a block is taken as included. `blocks`, `strides` and the slots per
- * thread are disjoint. Telling the loops apart statically takes arithmetic on the index. */
+ * Verdict: a race on `overlapping`, where the end of a block is taken as included. `blocks`, `strides` and the slots
+ * per thread are disjoint. Telling the loops apart statically takes arithmetic on the index. */
 #include <pthread.h>
 #include <stdio.h>
 

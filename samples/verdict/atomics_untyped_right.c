@@ -2,9 +2,9 @@
  * the type tells that they are atomic.
  *
  * Category: atomics-builtin
- * Verdict: no race. In machine code it looks the same as the wrong version with plain accesses; a detector that works on
- * binaries reports it, or misses the wrong version. Counts as a false alarm where it is reported. The spin loop and the
- * exchange are recognisable. */
+ * Verdict: no race. In machine code it looks the same as the wrong version with plain accesses; a detector that works
+ * on binaries reports it, or misses the wrong version. Counts as a false alarm where it is reported. The spin loop and
+ * the exchange are recognisable. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

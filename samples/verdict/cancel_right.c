@@ -1,5 +1,5 @@
-/* Cancellation: the cancelled thread holds a lock in a cancellation point; its cleanup handler, which runs with the lock
- * still held, repairs and unlocks. What it wrote is read after the join.
+/* Cancellation: the cancelled thread holds a lock in a cancellation point; its cleanup handler, which runs with the
+ * lock still held, repairs and unlocks. What it wrote is read after the join.
  *
  * Category: cancel
  * Alarm: gcc clang: ThreadSanitizer loses the unlock in the handler, since the cancelled call never returned to it.

@@ -1,5 +1,5 @@
-/* Transfers between accounts, each with its lock: a to b in one thread, b to a in the other. One line of the source takes
- * both locks. The second thread comes 100 ms later, so that the deadlock is possible but hardly ever strikes.
+/* Transfers between accounts, each with its lock: a to b in one thread, b to a in the other. One line of the source
+ * takes both locks. The second thread comes 100 ms later, so that the deadlock is possible but hardly ever strikes.
  *
  * Category: deadlock
  * Verdict: a deadlock between two runs of `transfer` on the same two accounts in opposite roles. No race. */

@@ -1,5 +1,5 @@
-/* Locks inside of what they guard, rightly: objects in an array, in a list, nested in another object, and a pair that is
- * always locked together.
+/* Locks inside of what they guard, rightly: objects in an array, in a list, nested in another object, and a pair that
+ * is always locked together.
  *
  * Category: embedded-lock
  * Verdict: no race. The lock is at a fixed distance from the data, in the same object, whatever object it is. */
@@ -67,6 +67,7 @@ int main(void)
         if (pthread_create(&threads[i], NULL, work, (void *)i)) return 2;
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    printf("%ld %ld %d\n", list->stats.packets, totals[0].bytes + totals[1].bytes, list->state); // NORACE: after the joins
+    long bytes = totals[0].bytes + totals[1].bytes;                          // NORACE: after the joins
+    printf("%ld %ld %d\n", list->stats.packets, bytes, list->state); // NORACE: after the joins
     return 0;
 }

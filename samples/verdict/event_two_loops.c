@@ -43,8 +43,6 @@ static void *run(void *argument)
 {
     struct loop *loop = argument;
     struct timeval tick = {0, 1000};
-    loop->base = event_base_new();
-    if (!loop->base) return NULL;
     struct event *other = event_new(loop->base, -1, EV_PERSIST, on_other_tick, loop);
     loop->timer = event_new(loop->base, -1, EV_PERSIST, on_tick, loop);
     event_add(other, &tick);
@@ -60,6 +58,9 @@ int main(void)
 {
     pthread_t threads[LOOPS];
     struct loop loops[LOOPS] = {{0}, {0}};
+    for (int i = 0; i < LOOPS; i++)
+        loops[i].base = event_base_new(); // NORACE: before the creates
+    if (!loops[0].base || !loops[1].base) return 2;
     for (int i = 0; i < LOOPS; i++)
         if (pthread_create(&threads[i], NULL, run, &loops[i])) return 2;
     for (int i = 0; i < LOOPS; i++)

@@ -1,4 +1,5 @@
-/* Message queues: POSIX (mq_send, mq_receive) and System V (msgsnd, msgrcv). A job's data is written before its message.
+/* Message queues: POSIX (mq_send, mq_receive) and System V (msgsnd, msgrcv). A job's data is written before its
+ * message.
  *
  * Category: descriptor
  * Alarm: gcc clang helgrind drd: message queues are unknown to them.

@@ -1,8 +1,8 @@
 /* Accounts whose locks are always taken in the order of their addresses, whichever way the money goes.
  *
  * Category: no-deadlock
- * Verdict: neither deadlock nor race. A static detector that does not understand the comparison sees the two locks taken
- * in both orders; then the warning is a false alarm and counts. At run time the order is seen to be one. */
+ * Verdict: neither deadlock nor race. A static detector that does not understand the comparison sees the two locks
+ * taken in both orders; then the warning is a false alarm and counts. At run time the order is seen to be one. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* Opposite lock orders that cannot deadlock: the second lock is only tried, and the first let go when it fails.
  *
  * Category: no-deadlock
- * Verdict: neither deadlock nor race. The acquisitions are marked NORACE: a deadlock reported on them is a false alarm. */
+ * Verdict: neither deadlock nor race. The acquisitions are marked NORACE: a deadlock reported on them is a false
+ * alarm. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Category: openmp-lock
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * (gcc puts the access on the line of the pragma, hence both on one line.)
  * Verdict: no race. */
 #include <stdio.h>

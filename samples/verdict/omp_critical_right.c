@@ -2,7 +2,7 @@
  *
  * Category: openmp-lock
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: no race. Each variable has one guard. */
 #include <omp.h>
 #include <stdio.h>

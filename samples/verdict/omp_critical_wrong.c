@@ -2,7 +2,7 @@
  *
  * Category: openmp-lock
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: races on `twice_named`, on `untested` and on `peeked`. */
 #include <omp.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Category: openmp-task
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Unseen: whenever one thread happens to run both tasks.
  * Verdict: races on `shared` (two `in` tasks write it) and on `hidden` (the tasks depend on different variables).
  * `source` is right. */

@@ -2,7 +2,7 @@
  *
  * Category: openmp-loop
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: no race. Two static loops with the same bounds give each iteration to the same thread (OpenMP 5, 2.9.2), so
  * the `nowait` between them is right. That needs knowledge of the schedule, not of barriers. */
 #include <stdio.h>
@@ -15,7 +15,8 @@ int main(void)
 {
     long sum = 0;
     int last = 0, most = 0, scratch = 0;
-#pragma omp parallel for num_threads(THREADS) reduction(+ : sum) reduction(max : most) lastprivate(last) private(scratch)
+#pragma omp parallel for num_threads(THREADS) reduction(+ : sum) reduction(max : most) lastprivate(last) \
+    private(scratch)
     for (int i = 0; i < N; i++) {
         scratch = i * 7 % 31;               // NORACE: private
         sum += scratch;                     // NORACE: reduction

@@ -3,7 +3,7 @@
  *
  * Category: openmp-loop
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: races on `waves` (element i-1 belongs to another thread at the edges of the chunks), on `scratch` and on
  * `sum`. */
 #include <stdio.h>

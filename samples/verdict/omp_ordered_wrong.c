@@ -2,7 +2,7 @@
  *
  * Category: openmp-lock
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: a race on `sum`, which is changed after the ordered part; `last` is inside. */
 #include <stdio.h>
 #include <unistd.h>

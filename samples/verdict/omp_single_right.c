@@ -2,7 +2,7 @@
  *
  * Category: openmp-region
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: no race. */
 #include <omp.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Category: openmp-region
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Verdict: races on `setup` (single nowait) and on `left` (sections nowait). `late` comes after an explicit barrier. */
 #include <omp.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * Category: openmp-task
  * Build: -fopenmp
- * Alarm: gcc clang helgrind drd: the runtime library's own synchronisation is not instrumented.
+ * Alarm: gcc helgrind drd: the runtime library's own synchronisation is not instrumented.
  * Unseen: whenever one thread happens to run both tasks; clang's runtime runs small ones at once.
  * Verdict: races on `grand` (written by a grandchild, read after a taskwait) and on `siblings` (two tasks). A tool that
  * follows threads sees them only when different threads run the tasks. */

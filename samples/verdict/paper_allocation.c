@@ -1,5 +1,5 @@
-/* The dissertation's figure 6.3 (O2), in C: two kinds of thread objects share a constructor that allocates their field f.
- * Main runs the constructor for both, from one line; each thread works on its own f.
+/* The dissertation's figure 6.3 (O2), in C: two kinds of thread objects share a constructor that allocates their field
+ * f. Main runs the constructor for both, from one line; each thread works on its own f.
  *
  * Category: paper
  * Verdict: a race on `log->entries`, which both constructors were given. `f` is another object for each thread, though

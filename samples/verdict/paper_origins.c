@@ -1,6 +1,6 @@
-/* The dissertation's figure 6.2 (O2), in C: two threads run one chain of functions, which ends in an allocation and in a
- * call through the pointer that the thread was given. Only who knows the origin knows that the objects are different and
- * which function is called.
+/* The dissertation's figure 6.2 (O2), in C: two threads run one chain of functions, which ends in an allocation and in
+ * a call through the pointer that the thread was given. Only who knows the origin knows that the objects are different
+ * and which function is called.
  *
  * Category: paper
  * Verdict: a race on `shared->hits`. `y` is allocated by each thread for itself, `ones` and `twos` are written by one

@@ -1,5 +1,6 @@
-/* The dissertation's figure 5.3, in C: x and y, two threads, and two functions that they share. The paper's edits are the
- * call of m2 in the first thread (added by -DCHANGE=1 and more, the default) and `y = 0` in m2 (removed by -DCHANGE=2).
+/* The dissertation's figure 5.3, in C: x and y, two threads, and two functions that they share. The paper's edits are
+ * the call of m2 in the first thread (added by -DCHANGE=1 and more, the default) and `y = 0` in m2 (removed by
+ * -DCHANGE=2).
  *
  * Category: paper
  * Verdict: that of CHANGE 1: races on `x` between all its users but main, and on `y` between the second thread's write

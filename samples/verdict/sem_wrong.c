@@ -1,4 +1,5 @@
-/* Semaphores, wrong: posted before the data is written, a trywait whose answer is ignored, and one post for two writers.
+/* Semaphores, wrong: posted before the data is written, a trywait whose answer is ignored, and one post for two
+ * writers.
  *
  * Category: semaphore
  * Unseen: `second_writer[1]`, whose writer nearly always posts first.
@@ -22,7 +23,7 @@ static void *first(void *unused)
     after_post = 2; // RACE after_post
     sem_wait(&gate);
     unanswered = 1; // RACE unanswered
-    usleep(2000);
+    usleep(10000);
     sem_post(&gate);
     second_writer[0] = 1; // RACE second_writer: whichever posts later
     sem_post(&either);
@@ -32,7 +33,7 @@ static void *first(void *unused)
 static void *second(void *unused)
 {
     (void)unused;
-    usleep(1000);
+    usleep(2000);
     int busy = sem_trywait(&gate);
     unanswered += 2; // RACE unanswered: the gate may be closed
     if (!busy) sem_post(&gate);

@@ -2,8 +2,8 @@
  *
  * Category: signal
  * Alarm: gcc clang helgrind drd: pthread_kill and sigwait are no synchronisation to them.
- * Verdict: no race. What the sender wrote before pthread_kill, the receiver reads after sigwait. The signals are blocked
- * before the thread is created, so none is lost. */
+ * Verdict: no race. What the sender wrote before pthread_kill, the receiver reads after sigwait. The signals are
+ * blocked before the thread is created, so none is lost. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

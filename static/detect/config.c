@@ -147,7 +147,7 @@ static const rule *find(const detect_config *c, const char *name)
 uint16_t detect_config_asks(const void *config, const char *name)
 {
     const rule *r = find(config, name);
-    return r ? r->asks : sync_asks(name);
+    return r ? r->asks : hb_sync_asks(name);
 }
 
 const char *detect_config_model(const void *config, const char *name)

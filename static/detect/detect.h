@@ -6,7 +6,7 @@
  *   deadlock.c   cycles of locks
  *   rank.c       how sure a warning is, and why
  *   identity.c   ids that survive rebuilds, and the order of warnings
- *   suppress.c   what the user does not want to see: ThreadSanitizer's suppressions, RACE_BENIGN
+ *   suppress.c   what the user does not want to see: ThreadSanitizer's suppressions; benign.c: RACE_BENIGN
  *   config.c     locks, threads and allocators of the user's own
  *   open.c       detect_open: all of it */
 #ifndef RACE_DETECT_H

@@ -16,8 +16,10 @@ static void drop_suppressed(detect *d)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < d->warnings.len; i++) {
-        if (detect_suppressed(d, &d->warnings.data[i])) {
-            d->stats.suppressed++;
+        bool suppressed = detect_suppressed(d, &d->warnings.data[i]), benign = detect_is_benign(d, &d->warnings.data[i]);
+        if (suppressed || benign) {
+            d->stats.suppressed += suppressed;
+            d->stats.benign += benign && !suppressed;
             free_warning(&d->warnings.data[i]);
         } else {
             d->warnings.data[kept++] = d->warnings.data[i];

@@ -35,7 +35,7 @@ void detect_races(detect *d);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
-void detect_benign(detect *d);
+bool detect_is_benign(const detect *d, const detect_warning *w);
 
 typedef struct {
     const hb_place *place[2];

@@ -43,6 +43,7 @@ typedef struct {
     detect *d;
     VEC(const hb_extent *) racy; /* what warnings are about */
     VEC(deferred_pair) deferred;
+    map64 looks; /* warnings by what the user sees of them */
     VEC(entry) entries;
     VEC(variant) variants;
     VEC(group) groups;
@@ -195,17 +196,18 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
             const variant *vb = &s->variants.data[b->first + k];
             if (vb->set == UINT32_MAX) continue;
             const hb_numbers *xs = &s->origins_of[va->touch->instance], *ys = &s->origins_of[vb->touch->instance];
-            bool guarded = hb_guarded(&va->guards, &vb->guards), meets = false;
+            bool meets = false;
+            if (hb_guarded(&va->guards, &vb->guards)) {
+                d->stats.pairs++;
+                d->stats.pairs_guarded++;
+                continue;
+            }
             for (uint32_t xi = 0; xi < xs->len; xi++)
                 for (uint32_t yi = 0; yi < ys->len; yi++) {
                     uint32_t x = xs->data[xi], y = ys->data[yi];
                     const char *why = NULL;
                     if (same_thread(origins, x, y)) continue;
                     d->stats.pairs++;
-                    if (guarded) {
-                        d->stats.pairs_guarded++;
-                        continue;
-                    }
                     if (shb_ordered(d->h, x, (hb_point){va->touch->instance, va->touch->insn}, y,
                                     (hb_point){vb->touch->instance, vb->touch->insn}, &why)) {
                         d->stats.pairs_ordered++;
@@ -237,10 +239,24 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
     return found;
 }
 
-static bool same_warning(const detect_warning *a, const detect_warning *b)
+/* The source line of an access, or its address. */
+static uint64_t line_of(const detect *d, const detect_access *a)
 {
-    return !strcmp(a->location, b->location) && a->accesses[0].addr == b->accesses[0].addr && a->accesses[1].addr == b->accesses[1].addr &&
-           a->accesses[0].func == b->accesses[0].func && a->accesses[1].func == b->accesses[1].func;
+    image_line line;
+    return image_line_at(detect_image(d, a->func), a->addr, &line) && line.file ? line.line : a->addr;
+}
+
+/* To the user they are one: the same location, functions, lines and kinds of access. */
+static uint64_t look_of(const detect *d, const detect_warning *w)
+{
+    uint64_t hash = 0;
+    for (const char *c = w->location; *c; c++)
+        hash = hash * 31 + (uint8_t)*c;
+    for (unsigned i = 0; i < 2; i++) {
+        const detect_access *a = &w->accesses[i];
+        hash = map_hash(map_hash(hash + a->func) + line_of(d, a) * 2 + a->write);
+    }
+    return hash & ~(1ull << 63);
 }
 
 static void report(search *s, detect_warning *w, const detect_access accesses[2], const hb_place *place)
@@ -255,15 +271,21 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
         w->accesses[0] = accesses[1];
         w->accesses[1] = accesses[0];
     }
-    for (uint32_t i = 0; i < d->warnings.len; i++)
-        if (d->warnings.data[i].kind == DETECT_RACE && same_warning(&d->warnings.data[i], w)) {
-            free(w->location);
-            free(w->key);
-            free(w->about);
-            free(w->accesses);
-            return;
-        }
-    vec_push(&d->warnings, *w);
+    uint32_t *known = map_at(&s->looks, look_of(d, w));
+    if (*known == MAP_NONE) {
+        *known = d->warnings.len;
+        vec_push(&d->warnings, *w);
+        return;
+    }
+    detect_warning *shown = &d->warnings.data[*known], other = *w;
+    if (w->rank < shown->rank) {
+        other = *shown;
+        *shown = *w;
+    }
+    free(other.location);
+    free(other.key);
+    free(other.about);
+    free(other.accesses);
 }
 
 typedef struct {
@@ -360,6 +382,7 @@ void detect_races(detect *d)
         if (kind != PTA_EXTERNAL && kind != PTA_WILD) search_object(&s, first, end);
     }
     settle_deferred(&s);
+    map_free(&s.looks);
     vec_free(&s.racy);
     vec_free(&s.deferred);
     for (uint32_t i = 0; i < s.variants.len; i++)

@@ -36,7 +36,7 @@ static void open_func(hb *h, uint32_t func)
         uint32_t callee = h->program->calls.data[stmt->ref].func;
         if (callee != PTA_NO_FUNC) {
             call.sync = hb_sync(h, h->program->funcs.data[callee].name);
-            call.touch = sync_touch_find(h->program->funcs.data[callee].name);
+            call.touch = hb_sync_touch_find(h->program->funcs.data[callee].name);
         }
         own->calls[own->call_count++] = call;
         h->call_insn[stmt->ref] = stmt->insn;

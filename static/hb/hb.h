@@ -99,6 +99,7 @@ typedef struct {
     uint32_t joins, joins_unknown; /* calls that wait for threads; those of which it is not known for which */
     uint64_t accesses;             /* of instances */
     uint64_t accesses_unknown;     /* that may be to anything outside, or to anything at all */
+    uint64_t accesses_lost;        /* that may be to so many places that nothing is known */
     uint64_t accesses_nowhere;     /* to nothing that is known */
     uint32_t objects, objects_shared;
     uint32_t locks, locksets;

@@ -38,23 +38,33 @@ static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
     return false;
 }
 
+static bool has_number(const hb_numbers *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < list->len; i++)
+        if (list->data[i] == n) return true;
+    return false;
+}
+
 /* The threads whose handle may be at a place. */
 static bool add_handle(const hb *h, const pta_place *place, hb_numbers *to)
 {
     bool found = false;
     const pta_site *site = &h->program->sites.data[place->site];
+    if (site->kind != PTA_HEAP) return false;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         const hb_origin *origin = &h->origins.data[o];
         for (uint32_t m = 0; m < origin->models.len; m++) {
             const pta_instance *model = &h->instances[origin->models.data[m]];
-            if (site->kind != PTA_HEAP || site->func != model->func || place->context != model->context) continue;
-            vec_push(to, o);
+            if (site->func != model->func || place->context != model->context) continue;
+            if (!has_number(to, o)) vec_push(to, o);
             found = true;
             break;
         }
     }
     return found;
 }
+
+enum { MOST_HANDLES = 64 };
 
 static void find_handles(hb *h, join_call *join)
 {
@@ -67,6 +77,7 @@ static void find_handles(hb *h, join_call *join)
             join->certain &= add_handle(h, &places.data[i], &join->threads);
             continue;
         }
+        if (places.len > MOST_HANDLES) break; /* next to nothing is known */
         hb_holds(h, &places.data[i], &held);
         for (uint32_t k = 0; k < held.len; k++)
             add_handle(h, &held.data[k], &join->threads);
@@ -169,13 +180,6 @@ static bool differ(const hb *h, hb_point created, const join_call *join)
 }
 
 typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
-
-static bool has_number(const hb_numbers *list, uint32_t n)
-{
-    for (uint32_t i = 0; i < list->len; i++)
-        if (list->data[i] == n) return true;
-    return false;
-}
 
 /* All of them were created by one call. */
 static bool one_creation(const hb *h, const join_call *join)

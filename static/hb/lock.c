@@ -66,12 +66,6 @@ static uint64_t place_kind(const hb *h, const pta_place *place)
     return map_hash(((uint64_t)site->memory << 32) + at * 2 + 1) | 1;
 }
 
-typedef struct {
-    uint32_t object, value; /* locks; UINT32_MAX: none */
-    value_sum sum;
-    pta_places places;
-} lock_name;
-
 static void name_lock(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out)
 {
     out->object = out->value = UINT32_MAX;
@@ -88,7 +82,7 @@ static void name_lock(hb *h, uint32_t func, const value_sum *sum, bool shared, l
     h->locks->kinds.data[out->value] = kind;
 }
 
-static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
     pta_operand what = h->program->calls.data[call->call].args[arg];
@@ -101,6 +95,31 @@ static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
     name_lock(h, h->instances[instance].func, &sum, shared, out);
+}
+
+/* The same, asked once: the flow comes by many times. */
+static void name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+{
+    uint64_t hash = map_hash(map_hash((uint64_t)instance << 32 | call->call) + (uint64_t)add * 16 + arg * 2 + shared);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->locks->name_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->locks->names.len;
+            lock_argument a = {.instance = instance, .call = call->call, .arg = (uint8_t)arg, .shared = shared, .add = add};
+            find_argument(h, instance, call, arg, add, shared, &a.name);
+            vec_push(&h->locks->names, a);
+        }
+        const lock_argument *known = &h->locks->names.data[*at];
+        if (known->instance != instance || known->call != call->call || known->arg != arg || known->shared != shared || known->add != add)
+            continue;
+        vec_clear(&out->places);
+        for (uint32_t i = 0; i < known->name.places.len; i++)
+            vec_push(&out->places, known->name.places.data[i]);
+        out->object = known->name.object;
+        out->value = known->name.value;
+        out->sum = known->name.sum;
+        return;
+    }
 }
 
 static uint32_t named_lock(hb *h, const char *name, bool shared)
@@ -196,18 +215,35 @@ static int param_of(const ir_func *ir, const value_sum *sum)
     return -1;
 }
 
+static bool same_release(const lock_release *x, const lock_release *y)
+{
+    if (x->kind != y->kind || x->param != y->param || x->at != y->at || x->lock != y->lock || x->places.len != y->places.len) return false;
+    for (uint32_t i = 0; i < x->places.len; i++) {
+        const pta_place *p = &x->places.data[i], *q = &y->places.data[i];
+        if (p->site != q->site || p->context != q->context || p->exact != q->exact || p->offset != q->offset) return false;
+    }
+    return true;
+}
+
+enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
+
 static void note_release(hb *h, uint32_t instance, lock_release r)
 {
     lock_instance *l = &h->locks->instances[instance];
-    for (uint32_t i = 0; i < l->releases.len; i++) {
-        const lock_release *known = &l->releases.data[i];
-        if (known->kind == r.kind && known->param == r.param && known->at == r.at && known->lock == r.lock &&
-            known->places.len == r.places.len) {
-            vec_free(&r.places);
-            return;
-        }
+    bool known = l->lets_all_go;
+    for (uint32_t i = 0; i < l->releases.len && !known; i++)
+        known = same_release(&l->releases.data[i], &r);
+    if (known) {
+        vec_free(&r.places);
+        return;
     }
     vec_push(&l->releases, r);
+    if (l->releases.len <= MOST_RELEASES) return;
+    for (uint32_t i = 0; i < l->releases.len; i++)
+        vec_free(&l->releases.data[i].places);
+    vec_clear(&l->releases);
+    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES});
+    l->lets_all_go = true;
 }
 
 /* What a release that named nothing held means to callers. */
@@ -286,7 +322,7 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
 {
     lock_name name = {0};
     bool held = false;
-    for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) {
+    for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) { /* which may grow meanwhile, in recursion */
         const lock_release r = h->locks->instances[callee].releases.data[i];
         bool found = false;
         if (r.kind == RELEASE_PARAM) {
@@ -303,7 +339,7 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
                 lock_release copy = {.kind = RELEASE_PLACES};
                 for (uint32_t k = 0; k < r.places.len; k++)
                     vec_push(&copy.places, r.places.data[k]);
-                note_release(h, instance, copy);
+                note_release(h, instance, copy); /* r is not looked at any more: it may be gone */
             }
         }
     }
@@ -886,7 +922,7 @@ uint64_t hb_lock_kind(const hb *h, uint32_t lock, bool *many)
 {
     const lock_element *e = &h->locks->table.locks.data[lock];
     *many = false;
-    if (e->kind == LOCK_OBJECT) return map_hash(((uint64_t)h->object_list.data[e->a].site << 32) + (uint64_t)e->at * 2 + 1) | 1;
+    if (e->kind == LOCK_OBJECT) return map_hash(((uint64_t)e->a << 32) + (uint64_t)e->at * 2 + 1) & ~1ull;
     if (e->kind != LOCK_VALUE) return 0;
     if (e->twin != LOCK_NO_TWIN) return hb_lock_kind(h, e->twin, many);
     *many = true;
@@ -903,19 +939,46 @@ bool hb_lock_shared(const hb *h, uint32_t lock)
     return h->locks->table.locks.data[lock].shared;
 }
 
+/* The values that a leaf is a choice of. */
+static void add_choices(const ir_func *ir, const value_sum *sum, hb_numbers *out)
+{
+    if (sum->count != 1) return;
+    ir_value leaf = sum->terms[0].leaf;
+    const ir_insn *insn = &ir->insns[leaf];
+    vec_push(out, leaf);
+    if (insn->op == IR_SELECT) {
+        vec_push(out, value_plain(ir, insn->a, 8));
+        vec_push(out, value_plain(ir, insn->b, 8));
+    }
+    for (uint32_t i = 0; insn->op == IR_PHI && i < insn->b; i++)
+        vec_push(out, value_plain(ir, ir->args[insn->a + i], 8));
+}
+
+static bool has_choice(const ir_func *ir, const hb_numbers *choices, ir_value v)
+{
+    v = value_plain(ir, v, 8);
+    for (uint32_t i = 0; i < choices->len; i++)
+        if (choices->data[i] == v) return true;
+    return false;
+}
+
 bool hb_compares(const hb *h, hb_point at, uint32_t a, uint32_t b)
 {
     const lift_func *f = hb_instance_code(h, at.instance);
     const lock_element *x = &h->locks->table.locks.data[a], *y = &h->locks->table.locks.data[b];
     if (!f || x->kind != LOCK_VALUE || y->kind != LOCK_VALUE) return false;
-    const value_sum *sx = &h->locks->sums.data[x->a], *sy = &h->locks->sums.data[y->a];
-    for (ir_value v = 1; v < f->ir->insn_count; v++) {
+    hb_numbers choices = {0};
+    bool found = false;
+    add_choices(f->ir, &h->locks->sums.data[x->a], &choices);
+    add_choices(f->ir, &h->locks->sums.data[y->a], &choices);
+    for (ir_value v = 1; v < f->ir->insn_count && !found; v++) {
         const ir_insn *insn = &f->ir->insns[v];
         if (insn->op != IR_CMP || !insn->a || !insn->b || insn->width != 8) continue;
-        value_sum p = value_of(f->ir, insn->a), q = value_of(f->ir, insn->b);
-        if ((value_same_terms(&p, sx) && value_same_terms(&q, sy)) || (value_same_terms(&p, sy) && value_same_terms(&q, sx))) return true;
+        found = value_plain(f->ir, insn->a, 8) != value_plain(f->ir, insn->b, 8) && has_choice(f->ir, &choices, insn->a) &&
+                has_choice(f->ir, &choices, insn->b);
     }
-    return false;
+    vec_free(&choices);
+    return found;
 }
 
 void hb_locks_open(hb *h)
@@ -949,6 +1012,10 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
+    for (uint32_t i = 0; i < h->locks->names.len; i++)
+        vec_free(&h->locks->names.data[i].name.places);
+    vec_free(&h->locks->names);
+    map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
     map_free(&h->locks->sum_map);

@@ -18,6 +18,7 @@ enum { RELEASE_LOCK, RELEASE_PARAM, RELEASE_HOLDER, RELEASE_PLACES };
 
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
+    bool lets_all_go; /* more releases than are kept: of any lock */
     bool has_spin;  /* it may store to a lock that is made of atomics */
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
@@ -29,12 +30,28 @@ typedef struct {
     pta_place place; /* in the memory's site */
 } spin_place;
 
+typedef struct { /* what an address may be */
+    uint32_t object, value; /* locks; UINT32_MAX: none */
+    value_sum sum;
+    pta_places places;
+} lock_name;
+
+typedef struct {
+    uint32_t instance, call;
+    uint8_t arg;
+    bool shared;
+    int64_t add;
+    lock_name name;
+} lock_argument;
+
 typedef struct hb_locks {
     lockset_table table;
     lock_instance *instances;
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
     VEC(uint32_t) sum_func;
     map64 sum_map;
+    VEC(lock_argument) names; /* of arguments of calls, as they were asked for */
+    map64 name_map;
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;

@@ -53,6 +53,7 @@ void hb_close(hb *h)
     hb_touches_close(h);
     hb_locks_close(h);
     hb_semaphores_close(h);
+    hb_kin_close(h);
     hb_lives_close(h);
     hb_memory_close(h);
     hb_origins_close(h);

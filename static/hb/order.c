@@ -10,13 +10,41 @@ static bool is_parent(const hb_origin *o, uint32_t parent)
     return false;
 }
 
-static bool is_ancestor(const hb *h, uint32_t ancestor, uint32_t o, unsigned depth)
+static bool is_ancestor(const hb *h, uint32_t ancestor, uint32_t o)
 {
-    const hb_origin *origin = &h->origins.data[o];
-    if (is_parent(origin, ancestor)) return true;
-    for (uint32_t i = 0; i < origin->parents.len && depth < DEPTH; i++)
-        if (origin->parents.data[i] != o && is_ancestor(h, ancestor, origin->parents.data[i], depth + 1)) return true;
-    return false;
+    return hb_bit(h->kin->ancestors + (size_t)o * h->kin->words, ancestor);
+}
+
+/* Those that led to each origin: parents, and theirs. */
+static void find_ancestors(hb *h)
+{
+    h->kin = base_alloc_zero(1, sizeof *h->kin);
+    h->kin->words = (h->origins.len + 63) / 64;
+    h->kin->ancestors = base_alloc_zero((size_t)h->origins.len * h->kin->words, sizeof *h->kin->ancestors);
+    h->kin->meet = base_alloc_zero((size_t)h->origins.len * h->origins.len, 1);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t o = 0; o < h->origins.len; o++) {
+            uint64_t *own = h->kin->ancestors + (size_t)o * h->kin->words;
+            for (uint32_t i = 0; i < h->origins.data[o].parents.len; i++) {
+                uint32_t parent = h->origins.data[o].parents.data[i];
+                const uint64_t *its = h->kin->ancestors + (size_t)parent * h->kin->words;
+                for (uint32_t w = 0; w < h->kin->words; w++) {
+                    uint64_t more = its[w] | (w == parent / 64 ? 1ull << parent % 64 : 0);
+                    changed |= (more & ~own[w]) != 0;
+                    own[w] |= more;
+                }
+            }
+        }
+    }
+}
+
+void hb_kin_close(hb *h)
+{
+    if (!h->kin) return;
+    free(h->kin->ancestors);
+    free(h->kin->meet);
+    free(h->kin);
 }
 
 static const hb_region *ever_of(const hb *h, uint32_t o)
@@ -44,7 +72,7 @@ static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool eve
         uint32_t parent = origin->parents.data[i];
         if (parent == in) {
             if (hb_region_has(ever ? ever_of(h, o) : &h->lives[o].live, at)) return true;
-        } else if (parent != o && is_ancestor(h, in, parent, 0)) {
+        } else if (parent != o && is_ancestor(h, in, parent)) {
             /* A team ends with all that it has started. */
             bool outlives = h->lives[o].live.ends && !is_team(&h->origins.data[parent]);
             if (alive_at(h, parent, in, at, ever || outlives, depth + 1)) return true;
@@ -53,8 +81,6 @@ static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool eve
     return false;
 }
 
-static bool overlaps(const hb *h, uint32_t x, uint32_t y, unsigned depth);
-
 /* Both have led from children of `top`; one of them was started while the other was alive. */
 static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
 {
@@ -62,7 +88,7 @@ static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
     for (uint32_t c = 1; c < h->origins.len; c++) {
         const hb_origin *child = &h->origins.data[c];
         if (!is_parent(child, top)) continue;
-        bool to_y = c == y || is_ancestor(h, c, y, 0), to_x = c == x || is_ancestor(h, c, x, 0);
+        bool to_y = c == y || is_ancestor(h, c, y), to_x = c == x || is_ancestor(h, c, x);
         for (uint32_t s = 0; s < child->sites.len; s++) {
             if (!hb_bit(h->origins.data[top].self, child->sites.data[s].instance)) continue;
             if (to_y && !to_x && alive_at(h, x, top, child->sites.data[s], false, 0)) return true;
@@ -73,18 +99,23 @@ static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
     return false;
 }
 
-/* Of threads of which none has led to the other. */
-static bool overlaps(const hb *h, uint32_t x, uint32_t y, unsigned depth)
+static bool find_meeting(const hb *h, uint32_t x, uint32_t y)
 {
-    if (x == y || h->origins.data[x].twin == y) return h->origins.data[x].overlaps;
-    if (depth > DEPTH) return true;
     bool any = false;
     for (uint32_t top = 0; top < h->origins.len; top++) {
-        if (!is_ancestor(h, top, x, 0) || !is_ancestor(h, top, y, 0)) continue;
+        if (!is_ancestor(h, top, x) || !is_ancestor(h, top, y)) continue;
         any = true;
         if (meet_below(h, top, x, y)) return true;
     }
     return !any;
+}
+
+/* Of threads of which none has led to the other. */
+static bool overlaps(const hb *h, uint32_t x, uint32_t y)
+{
+    uint8_t *known = &h->kin->meet[(size_t)(x < y ? x : y) * h->origins.len + (x < y ? y : x)]; /* 1: no, 2: yes */
+    if (!*known) *known = find_meeting(h, x, y) ? 2 : 1;
+    return *known == 2;
 }
 
 /* Two threads (of main, threads, entries) at two points. */
@@ -93,11 +124,11 @@ static bool threads_meet(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_poi
     const hb_origin *ox = &h->origins.data[x], *oy = &h->origins.data[y];
     if (x == y || ox->twin == y) return ox->overlaps;
     if (ox->kind == HB_ENTRY || oy->kind == HB_ENTRY || ox->kind == HB_OUTSIDE || oy->kind == HB_OUTSIDE) return true;
-    bool up = is_ancestor(h, x, y, 0), down = is_ancestor(h, y, x, 0);
+    bool up = is_ancestor(h, x, y), down = is_ancestor(h, y, x);
     if (up && (ox->overlaps || alive_at(h, y, x, a, false, 0))) return true;
     if (down && (oy->overlaps || alive_at(h, x, y, b, false, 0))) return true;
     if (up || down) return false;
-    return overlaps(h, x, y, 0);
+    return overlaps(h, x, y);
 }
 
 /* A signal may come at any time after its handler is installed. That the thread which installs the handler also runs it is taken for
@@ -151,7 +182,7 @@ bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, co
         meet = threads_meet(h, x, a, y, b);
         if (x == y || ox->twin == y)
             why = "several such threads run at the same time";
-        else if (is_ancestor(h, x, y, 0) || is_ancestor(h, y, x, 0))
+        else if (is_ancestor(h, x, y) || is_ancestor(h, y, x))
             why = "the thread is running then: it was created before and is joined later, if at all";
         else
             why = "both threads are running then";
@@ -179,6 +210,7 @@ static void find_overlap(hb *h, uint32_t o)
 
 void hb_overlaps_find(hb *h)
 {
+    find_ancestors(h);
     for (unsigned round = 0; round < DEPTH; round++) {
         bool changed = false;
         for (uint32_t o = 1; o < h->origins.len; o++) {

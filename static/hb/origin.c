@@ -300,7 +300,8 @@ hb_point hb_user_point(const hb *h, hb_point at)
 {
     for (unsigned depth = 0; depth < LEADS; depth++) {
         const char *name = h->program->funcs.data[h->instances[at.instance].func].name;
-        bool library = !strncmp(name, "_ZNSt", 5) || !strncmp(name, "_ZNKSt", 6) || !strncmp(name, "_ZSt", 4) || !strncmp(name, "_ZN9__gnu_cxx", 13);
+        bool library = !strncmp(name, "_ZNSt", 5) || !strncmp(name, "_ZNKSt", 6) || !strncmp(name, "_ZSt", 4) || !strncmp(name, "_ZN9__gnu_cxx", 13) ||
+                       (!strncmp(name, "_ZL", 3) && strstr(name, "__gthread_"));
         if (!library || h->in_first[at.instance + 1] - h->in_first[at.instance] != 1) break;
         const pta_call_edge *e = &h->edges[h->in_edge[h->in_first[at.instance]]];
         if (!hb_instance_code(h, e->caller)) break;

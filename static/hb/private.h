@@ -57,6 +57,12 @@ typedef struct {
     bool has_live, has_ever;
 } hb_life;
 
+typedef struct { /* order.c */
+    uint32_t words;      /* of a set of origins */
+    uint64_t *ancestors; /* per origin: those that led to it */
+    uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+} hb_kin;
+
 typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
@@ -80,6 +86,7 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
+    hb_kin *kin;
     hb_life *lives;          /* per origin */
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
@@ -96,6 +103,7 @@ struct hb {
     VEC(hb_extent) extents;
     map64 extent_map;
     hb_statistics stats;
+    bool has_std_thread;
 };
 
 static inline bool hb_bit(const uint64_t *set, uint32_t i)
@@ -158,6 +166,7 @@ void hb_region_free(hb_region *r);
 void hb_lives_open(hb *h);
 void hb_lives_close(hb *h);
 void hb_overlaps_find(hb *h);
+void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
 /* --- lock.c ---- */

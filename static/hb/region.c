@@ -224,6 +224,22 @@ static void go_down(walker *w)
     }
 }
 
+/* From anywhere in a function it may come back to where it called setjmp, which is also how a cancelled thread cleans up. */
+static void jump_back(walker *w, uint32_t instance)
+{
+    const hb *h = w->h;
+    const hb_func *f = &h->funcs[h->instances[instance].func];
+    for (uint32_t c = 0; c < f->call_count; c++) {
+        uint32_t func = h->program->calls.data[f->calls[c].call].func;
+        const char *name = func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
+        if (!strstr(name, "setjmp")) continue;
+        uint32_t *known = map_at(&w->seen, (uint64_t)instance << 32 | f->calls[c].insn);
+        if (*known != MAP_NONE) continue;
+        *known = 1;
+        vec_push(&w->up, (hb_point){instance, f->calls[c].insn});
+    }
+}
+
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out)
 {
     walker w = {.h = h, .walk = walk, .out = out};
@@ -246,6 +262,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
         uint64_t *seen = new_seen(h, at.instance);
         if (go_function(&w, at.instance, at.insn, seen)) go_up(&w, at.instance);
         free(seen);
+        jump_back(&w, at.instance);
     }
     go_down(&w);
     free(w.tainted);

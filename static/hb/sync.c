@@ -34,14 +34,14 @@ const sync_entry *hb_sync_find(const char *name)
     return NULL;
 }
 
-const sync_touch *sync_touch_find(const char *name)
+const sync_touch *hb_sync_touch_find(const char *name)
 {
-    for (uint32_t i = 0; i < sync_touch_count; i++)
-        if (has_name(sync_touches[i].names, name)) return &sync_touches[i];
+    for (uint32_t i = 0; i < hb_sync_touch_count; i++)
+        if (has_name(hb_sync_touches[i].names, name)) return &hb_sync_touches[i];
     return NULL;
 }
 
-uint32_t sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES])
+uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES])
 {
     uint32_t n = 0;
     for (const char *at = touch->text; *at && n < SYNC_RANGES; n++) {
@@ -61,15 +61,15 @@ uint32_t sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGE
     return n;
 }
 
-uint16_t sync_asks(const char *name)
+uint16_t hb_sync_asks(const char *name)
 {
     uint16_t asks = 0;
     const sync_entry *entry = hb_sync_find(name);
     if (entry && entry->arg >= 0) asks |= (uint16_t)(1u << entry->arg);
     if (entry && entry->other >= 0) asks |= (uint16_t)(1u << entry->other);
-    const sync_touch *touch = sync_touch_find(name);
+    const sync_touch *touch = hb_sync_touch_find(name);
     sync_range ranges[SYNC_RANGES];
-    for (uint32_t i = 0, n = touch ? sync_touch_ranges(touch, ranges) : 0; i < n; i++)
+    for (uint32_t i = 0, n = touch ? hb_sync_touch_ranges(touch, ranges) : 0; i < n; i++)
         asks |= (uint16_t)(1u << ranges[i].arg);
     return asks;
 }

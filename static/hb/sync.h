@@ -52,12 +52,12 @@ typedef struct {
 
 extern const sync_entry hb_sync_table[];
 extern const uint32_t hb_sync_count;
-extern const sync_touch sync_touches[];
-extern const uint32_t sync_touch_count;
+extern const sync_touch hb_sync_touches[];
+extern const uint32_t hb_sync_touch_count;
 
 /* NULL: it means nothing to threads. */
 const sync_entry *hb_sync_find(const char *name);
-const sync_touch *sync_touch_find(const char *name);
+const sync_touch *hb_sync_touch_find(const char *name);
 
 typedef struct {
     bool write;
@@ -66,9 +66,9 @@ typedef struct {
     uint32_t size;    /* bytes; 0: unknown */
 } sync_range;
 enum { SYNC_RANGES = 4 };
-uint32_t sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES]);
+uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES]);
 
 /* Bits: the arguments that the tables mention. */
-uint16_t sync_asks(const char *name);
+uint16_t hb_sync_asks(const char *name);
 
 #endif

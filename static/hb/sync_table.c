@@ -88,9 +88,11 @@ const sync_entry hb_sync_table[] = {
 };
 const uint32_t hb_sync_count = sizeof hb_sync_table / sizeof *hb_sync_table;
 
-const sync_touch sync_touches[] = {
+const sync_touch hb_sync_touches[] = {
     {"memcpy memmove mempcpy __memcpy_chk __memmove_chk __mempcpy_chk", "w0:2 r1:2"},
+    {"*copied*", "w0:2 r1:2"}, /* a block copy whose words static/pointer copies one by one */
     {"bcopy", "r0:2 w1:2"},
+    {"free cfree realloc reallocarray _ZdlPv* _ZdaPv*", "w0"},
     {"memset __memset_chk", "w0:2"},
     {"bzero explicit_bzero", "w0:1"},
     {"memcmp bcmp", "r0:2 r1:2"},
@@ -113,4 +115,4 @@ const sync_touch sync_touches[] = {
     {"qsort", "w0"},
     {"fputs", "r0"},
 };
-const uint32_t sync_touch_count = sizeof sync_touches / sizeof *sync_touches;
+const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

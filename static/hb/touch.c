@@ -96,7 +96,7 @@ bool hb_overlap(const hb_extent *a, const hb_extent *b)
 static bool is_thread_state(const hb *h, const pta_place *place)
 {
     uint32_t calls[PTA_HEAP_CALLS];
-    if (h->program->sites.data[place->site].kind != PTA_HEAP) return false;
+    if (!h->has_std_thread || h->program->sites.data[place->site].kind != PTA_HEAP) return false;
     for (uint32_t i = 0, n = pta_heap_calls(h->p, place, calls); i < n; i++) {
         const char *caller = h->program->funcs.data[h->program->calls.data[calls[i]].caller].name;
         if (!strncmp(caller, "_ZNSt6threadC", 13) || !strncmp(caller, "_ZNSt6thread13_S_make_state", 27)) return true;
@@ -104,10 +104,17 @@ static bool is_thread_state(const hb *h, const pta_place *place)
     return false;
 }
 
+enum { MOST_PLACES = 48 }; /* an access that may be to more places than this is as good as unknown: it is counted, and makes no pairs */
+
 static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open)
 {
     touch.first_place = h->places.len;
     bool unknown = false, any = false;
+    if (places->len > MOST_PLACES) {
+        h->stats.accesses++;
+        h->stats.accesses_lost++;
+        return;
+    }
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_site *site = &h->program->sites.data[places->data[i].site];
         if (site->kind == PTA_FUNCTION || site->constant) continue;
@@ -143,7 +150,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
 {
     sync_range ranges[SYNC_RANGES];
     const pta_call *c = &h->program->calls.data[call->call];
-    for (uint32_t i = 0, n = sync_touch_ranges(call->touch, ranges); i < n; i++) {
+    for (uint32_t i = 0, n = hb_sync_touch_ranges(call->touch, ranges); i < n; i++) {
         if (c->args[ranges[i].arg].var == PTA_NO_VAR) continue;
         uint32_t size = ranges[i].size;
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
@@ -168,6 +175,8 @@ static int by_place(const void *a, const void *b)
 void hb_touches_open(hb *h)
 {
     pta_places places = {0};
+    for (uint32_t f = 0; f < h->program->funcs.len && !h->has_std_thread; f++)
+        h->has_std_thread = !strncmp(h->program->funcs.data[f].name, "_ZNSt6thread", 12);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         bool runs = false;
         for (uint32_t o = 0; o < h->origins.len && !runs; o++)

@@ -15,13 +15,14 @@
 typedef struct {
     plan_draft *draft;
     const lift_module *module;
+    const place_options *options;
     const lift_func *func;
     bool is_atomic;  /* a function of std::atomic */
     uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
     uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
 } placer;
 
-typedef enum { FATE_LOCAL, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
+typedef enum { FATE_LOCAL, FATE_READ_ONLY, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
 
 /* --- what the IR says about an access ----------------------------------------------------------------------------- */
 
@@ -143,7 +144,8 @@ static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_op
     uint64_t addr;
     bool fixed = fixed_address(p, a, access, &addr);
     bool constant = fixed && !(a->flags & PLAN_WRITE) && image_is_constant(img, addr, a->size);
-    if (constant || is_control_block(a)) return FATE_LOCAL;
+    if (constant) return FATE_READ_ONLY;
+    if (is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
     if (atomic || (fixed && (is_atomic_variable(img, addr, a->size) || is_guard(img, addr))) || p->is_atomic ||
         is_in_atomic_header(img, at)) {
@@ -181,6 +183,15 @@ static void count_untaken(placer *p, const bool taken[PLACE_OPERANDS], uint32_t 
     }
 }
 
+/* A check that is not needed, and why; if it can be expressed. */
+static void claim(placer *p, plan_site *site, place_operand *operand, fate why)
+{
+    if (!operand->known || operand->action.segment != PLAN_SEGMENT_NONE) return;
+    operand->action.claim = why == FATE_LOCAL ? PLAN_CLAIM_LOCAL : PLAN_CLAIM_READ_ONLY;
+    site->action_count++;
+    vec_push(&p->draft->actions, operand->action);
+}
+
 static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site *site)
 {
     plan_draft *draft = p->draft;
@@ -193,15 +204,24 @@ static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site 
         draft->unplanned += has_access;
         return;
     }
+    const place_warned_site *warned = p->options->warned ? place_warned_at(p->options->warned, insn->addr) : NULL;
+    if (warned) site->warnings = draft_string(draft, warned->ids);
     bool taken[PLACE_OPERANDS] = {false};
     for (unsigned i = 0; i < decoded.operand_count; i++) {
         place_operand *operand = &decoded.operands[i];
         ir_value access = ir ? take_access(p, operand, taken, number, decoded.operand_count) : 0;
         if (ir && !access) continue;
-        switch (judge(p, insn->addr, &decoded, operand, access)) {
-        case FATE_LOCAL: draft->local++; break;
+        fate what = judge(p, insn->addr, &decoded, operand, access);
+        switch (what) {
+        case FATE_LOCAL:
+        case FATE_READ_ONLY:
+            draft->local++;
+            if (p->options->claims) claim(p, site, operand, what);
+            break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
+            if (p->options->warned && !warned) break; /* not asked for */
+            /* fall through */
         case FATE_SYNC:
             draft->planned++;
             site->action_count++;
@@ -217,13 +237,13 @@ static bool is_call(const lift_insn *insn)
     return insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
 }
 
-/* Whole instructions from `number` on to the block's end, until a jump fits. In a function with an indirect jump to
- * somewhere unknown any instruction may be its target. */
+/* Whole instructions from `number` on to the block's end, until a jump fits, and some that others have no room for. In a
+ * function with an indirect jump to somewhere unknown any instruction may be its target. */
 static uint8_t window_of(const lift_func *func, const lift_block *block, uint32_t number)
 {
-    enum { JUMP = 5 };
+    enum { ROOM = 64 };
     uint32_t end = block->first_insn + block->insn_count, bytes = 0;
-    for (uint32_t i = number; i < end && bytes < JUMP; i++) {
+    for (uint32_t i = number; i < end && bytes < ROOM; i++) {
         bytes += func->insns[i].len;
         if (!func->complete) break;
     }
@@ -265,10 +285,10 @@ static void place_function(placer *p)
     free(p->next);
 }
 
-void place_every(const lift_module *module, plan_draft *draft)
+void place_every(const lift_module *module, const place_options *options, plan_draft *draft)
 {
     draft_start(draft, module->img);
-    placer p = {.draft = draft, .module = module};
+    placer p = {.draft = draft, .module = module, .options = options};
     for (uint32_t i = 0; i < module->func_count; i++) {
         p.func = module->funcs[i];
         place_function(&p);

@@ -22,7 +22,7 @@ static int open_plain(pta *p, race_error *error)
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
     if (pta_open(p->program, &options, &p->plain, error)) return -1;
-    context_note_wild(p, p->plain);
+    context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     pta_close(p->plain);
     p->plain = NULL;
@@ -114,7 +114,7 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
         context_changed(p, p->plain, &moved);
         for (uint32_t i = 0; i < moved.len; i++)
             delete_use(p, moved.data[i]);
-        context_note_wild(p, p->plain);
+        context_note_plain(p, p->plain);
     }
     for (uint32_t i = 0; i < count; i++) {
         bool *dead = dead_flag(p, &edits[i]);
@@ -186,7 +186,8 @@ void pta_close(pta *p)
     vec_free(&p->instances_of);
     if (p->plain) pta_close(p->plain);
     vec_free(&p->pointer_calls);
-    map_free(&p->wild_calls);
+    map_free(&p->plain_calls);
+    vec_free(&p->plain_targets);
     solve_close(p);
     delete_close(p);
     p->rules->close(p);

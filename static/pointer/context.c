@@ -1,6 +1,7 @@
 /* Contexts: what tells instances of one function apart. A context is the base that the chosen rules give (an origin, a call
  * string) and, for models and allocator wrappers, the calls that lead to them: each call of `malloc` is its own allocation. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "static/pointer/graph.h"
 
@@ -54,8 +55,10 @@ uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, u
 
 /* --- calls through wild pointers -------------------------------------------------------------------------------------------- */
 
+/* In plain_targets: a count and that many functions, in order. Of a wild pointer program->wild_call alone. */
+
 /* A call of a function, or of a clone of it: named without the base, so that it is the same with and without contexts. */
-static uint64_t wild_key(const pta *p, uint32_t context, uint32_t call)
+static uint64_t plain_key(const pta *p, uint32_t context, uint32_t call)
 {
     const graph_context *c = &p->contexts.data[context];
     uint64_t hash = map_hash(call + 1ull);
@@ -64,11 +67,23 @@ static uint64_t wild_key(const pta *p, uint32_t context, uint32_t call)
     return hash & ~(1ull << 63);
 }
 
+const uint32_t *context_targets(const pta *p, uint32_t caller, uint32_t call, uint32_t *count)
+{
+    const uint32_t *wild = &p->program->wild_call;
+    *count = 1;
+    if (p->rules == &context_none) return wild;
+    uint32_t at = map_get(&p->plain_calls, plain_key(p, p->instances.data[caller].context, call));
+    *count = at == MAP_NONE ? 0 : p->plain_targets.data[at];
+    return at == MAP_NONE ? NULL : &p->plain_targets.data[at + 1];
+}
+
 bool context_is_wild(const pta *p, uint32_t caller, uint32_t call)
 {
-    const graph_instance *from = &p->instances.data[caller];
-    if (from->func == p->program->wild_call) return true;
-    return p->program->calls.data[call].func == PTA_NO_FUNC && map_get(&p->wild_calls, wild_key(p, from->context, call)) == 1;
+    if (p->instances.data[caller].func == p->program->wild_call) return true;
+    if (p->program->calls.data[call].func != PTA_NO_FUNC) return false;
+    uint32_t count;
+    const uint32_t *targets = context_targets(p, caller, call, &count);
+    return count == 1 && targets[0] == p->program->wild_call;
 }
 
 static uint32_t call_of(const pta *p, stmt_place at)
@@ -76,44 +91,71 @@ static uint32_t call_of(const pta *p, stmt_place at)
     return p->program->funcs.data[at.func].stmts.data[at.stmt].ref;
 }
 
-/* Also of a statement that is deleted: then it does not matter. */
-static bool is_wild_in(const pta *plain, uint32_t instance, stmt_place at)
+static int by_number(const void *a, const void *b)
 {
-    const graph_instance *i = &plain->instances.data[instance];
-    uint32_t var = plain->program->calls.data[call_of(plain, at)].target.var;
-    return i->live && var != PTA_NO_VAR &&
-           set_is_wild(&plain->nodes.data[graph_component(plain, i->first_node + var)].set);
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
 }
 
-void context_note_wild(pta *p, const pta *plain)
+/* Also of a statement that is deleted: then it does not matter. */
+static void note_instance(pta *p, const pta *plain, uint32_t instance, uint32_t call)
 {
-    for (uint32_t i = 0; i < p->wild_calls.capacity; i++)
-        p->wild_calls.values[i] = 0;
-    for (uint32_t i = 0; i < p->pointer_calls.len; i++) {
-        stmt_place at = p->pointer_calls.data[i];
-        const id_list *of = &plain->instances_of.data[at.func];
-        for (uint32_t k = 0; k < of->len; k++)
-            if (is_wild_in(plain, of->data[k], at))
-                *map_at(&p->wild_calls, wild_key(plain, plain->instances.data[of->data[k]].context, call_of(plain, at))) = 1;
+    const graph_instance *i = &plain->instances.data[instance];
+    uint32_t var = plain->program->calls.data[call].target.var, first = p->plain_targets.len;
+    if (!i->live || var == PTA_NO_VAR) return;
+    const pta_set *set = &plain->nodes.data[graph_component(plain, i->first_node + var)].set;
+    vec_push(&p->plain_targets, 0);
+    for (uint32_t k = 0; k < set->len && !set_is_wild(set); k++) {
+        const pta_site *site = &plain->program->sites.data[plain->objects.data[key_object(set->keys[k])].site];
+        if (site->kind == PTA_FUNCTION) vec_push(&p->plain_targets, site->func);
     }
+    if (set_is_wild(set)) vec_push(&p->plain_targets, plain->program->wild_call);
+    uint32_t count = p->plain_targets.data[first] = p->plain_targets.len - first - 1;
+    if (count > 1) qsort(p->plain_targets.data + first + 1, count, sizeof *p->plain_targets.data, by_number);
+    if (count)
+        *map_at(&p->plain_calls, plain_key(plain, i->context, call)) = first;
+    else
+        p->plain_targets.len = first;
+}
+
+void context_note_plain(pta *p, const pta *plain)
+{
+    map_free(&p->plain_calls);
+    p->plain_calls = (map64){0};
+    vec_clear(&p->plain_targets);
+    for (uint32_t i = 0; i < p->pointer_calls.len; i++) {
+        const id_list *of = &plain->instances_of.data[p->pointer_calls.data[i].func];
+        for (uint32_t k = 0; k < of->len; k++)
+            note_instance(p, plain, of->data[k], call_of(plain, p->pointer_calls.data[i]));
+    }
+}
+
+static bool is_same_target(const pta *a, const pta *b, uint64_t key)
+{
+    uint32_t x = map_get(&a->plain_calls, key), y = map_get(&b->plain_calls, key);
+    if (x == MAP_NONE || y == MAP_NONE) return x == y;
+    uint32_t count = a->plain_targets.data[x];
+    return count == b->plain_targets.data[y] &&
+           !memcmp(a->plain_targets.data + x, b->plain_targets.data + y, (count + 1) * sizeof *a->plain_targets.data);
 }
 
 void context_changed(const pta *p, const pta *plain, id_list *uses)
 {
     pta now = {.pointer_calls = {.data = p->pointer_calls.data, .len = p->pointer_calls.len}};
-    context_note_wild(&now, plain);
+    context_note_plain(&now, plain);
     for (uint32_t i = 0; i < p->pointer_calls.len; i++) {
         stmt_place at = p->pointer_calls.data[i];
         const id_list *of = &p->instances_of.data[at.func];
         bool dead = p->program->funcs.data[at.func].stmts.data[at.stmt].dead;
         for (uint32_t k = 0; k < of->len && !dead; k++) {
             const graph_instance *instance = &p->instances.data[of->data[k]];
-            uint64_t key = wild_key(p, instance->context, call_of(p, at));
-            bool was = map_get(&p->wild_calls, key) == 1, is = map_get(&now.wild_calls, key) == 1;
-            if (was != is && instance->live && !instance->waiting) vec_push(uses, instance->first_use + at.stmt);
+            if (!instance->live || instance->waiting) continue;
+            if (!is_same_target(p, &now, plain_key(p, instance->context, call_of(p, at))))
+                vec_push(uses, instance->first_use + at.stmt);
         }
     }
-    map_free(&now.wild_calls);
+    map_free(&now.plain_calls);
+    vec_free(&now.plain_targets);
 }
 
 void pta_describe_context(const pta *p, uint32_t context, char *to, size_t size)

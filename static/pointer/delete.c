@@ -50,7 +50,8 @@ static void ask(pta *p, uint32_t node, pta_key key)
     if (!key) return;
     if (node == p->wilderness) { /* once for all that have lost it */
         uint8_t *about = &p->wild.data[key_object(key)];
-        if (*about & SET_IN_WILD && !(*about & SET_IN_DOUBT)) vec_push(&state(p)->doubted, key_object(key));
+        if (!(*about & SET_IN_WILD) || *about & SET_IN_DOUBT) return;
+        vec_push(&state(p)->doubted, key_object(key));
         *about |= SET_IN_DOUBT;
         return;
     }
@@ -107,14 +108,18 @@ static void retract_call(pta *p, uint32_t use, uint32_t func, pta_key key)
     }
 }
 
-/* The function that a call through `key` reaches; PTA_NO_FUNC: none. */
-static uint32_t callee_of(const pta *p, uint32_t use, pta_key key)
+/* What a call through `key` reaches goes. */
+static void retract_calls(pta *p, uint32_t use, pta_key key)
 {
     const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
-    if (site->kind == PTA_FUNCTION) return site->func;
-    if (site->kind == PTA_WILD) return p->program->wild_call;
-    bool lifted = p->program->funcs.data[p->instances.data[p->uses.data[use].instance].func].lift;
-    return site->kind == PTA_EXTERNAL && lifted ? p->program->unknown : PTA_NO_FUNC;
+    uint32_t caller = p->uses.data[use].instance, count = 0;
+    const uint32_t *targets = NULL;
+    if (site->kind == PTA_FUNCTION) retract_call(p, use, site->func, key);
+    if (site->kind == PTA_WILD) targets = context_targets(p, caller, graph_stmt(p, use)->ref, &count);
+    for (uint32_t i = 0; i < count; i++)
+        retract_call(p, use, targets[i], key);
+    bool lifted = p->program->funcs.data[p->instances.data[caller].func].lift;
+    if (site->kind == PTA_EXTERNAL && lifted) retract_call(p, use, p->program->unknown, key);
 }
 
 void delete_use(pta *p, uint32_t use)
@@ -137,9 +142,9 @@ void delete_use(pta *p, uint32_t use)
             key_list keys = {0};
             const pta_set *set = set_of(p, pointer);
             for (uint32_t i = 0; i < set->len; i++)
-                if (callee_of(p, use, set->keys[i]) != PTA_NO_FUNC) vec_push(&keys, set->keys[i]);
+                vec_push(&keys, set->keys[i]);
             for (uint32_t i = 0; i < keys.len; i++)
-                retract_call(p, use, callee_of(p, use, keys.data[i]), keys.data[i]);
+                retract_calls(p, use, keys.data[i]);
             vec_free(&keys);
         }
     }
@@ -161,8 +166,7 @@ static void retract_object(pta *p, uint32_t component, uint32_t object, pta_key 
                 pta_key on = p->edges.data[e].key;
                 if (key_object(on) == object && set_find(set_of(p, component), on) == UINT32_MAX) retract_edge(p, e);
             }
-            uint32_t func = graph_stmt(p, use)->kind == PTA_CALL ? callee_of(p, use, key) : PTA_NO_FUNC;
-            if (func != PTA_NO_FUNC) retract_call(p, use, func, key);
+            if (graph_stmt(p, use)->kind == PTA_CALL) retract_calls(p, use, key);
         }
         member = p->nodes.data[member].next;
     } while (member != component);

@@ -400,6 +400,14 @@ static bool may_write(const pta *p, uint32_t instance, pta_key at)
     return f->loader || !p->program->sites.data[p->objects.data[key_object(at)].site].constant;
 }
 
+static void call_wild(pta *p, uint32_t use, pta_key key)
+{
+    uint32_t count;
+    const uint32_t *targets = context_targets(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, &count);
+    for (uint32_t i = 0; i < count; i++)
+        graph_call(p, use, targets[i], key);
+}
+
 void graph_apply_key(pta *p, uint32_t use, pta_key key)
 {
     const pta_stmt stmt = *graph_stmt(p, use);
@@ -416,7 +424,7 @@ void graph_apply_key(pta *p, uint32_t use, pta_key key)
             graph_add_edge(p, var_node(p, instance, stmt.src.var), p->wilderness + PTA_RSI,
                            graph_label_of(p, stmt.src.delta, PTA_SAME), use, key);
         else if (stmt.kind == PTA_CALL)
-            graph_call(p, use, p->program->wild_call, key);
+            call_wild(p, use, key);
         return;
     }
     if (p->objects.data[key_object(at)].site == p->program->external) { /* known by one key, whatever it leads to */

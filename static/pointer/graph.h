@@ -143,7 +143,8 @@ struct pta {
     void *rules_state;
     pta *plain;                   /* the same without contexts; or NULL: this is without, or nothing will be deleted */
     VEC(stmt_place) pointer_calls; /* calls through pointers */
-    map64 wild_calls;             /* those through pointers that are wild without contexts: context_wild_key; 1: it is, 0: it was */
+    map64 plain_calls;            /* what each of them goes to without contexts: number in plain_targets, context.c */
+    id_list plain_targets;
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -261,13 +262,16 @@ unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
 uint32_t context_one_thread(const pta *p, uint32_t base);
 
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
-/* Whether a call is made through a pointer that is wild without contexts. Its callees, and those of program->wild_call, have one
- * context, whatever the caller's is: next to nothing is known of their arguments, and if each origin that has a wild pointer
- * called its own instances, each would have the whole program. It does not matter whether the pointer is wild with contexts:
- * that may depend on what is called. */
+/* Calls through wild pointers. Where the pointer is wild without contexts, the callees, and those of program->wild_call, have one
+ * context whatever the caller's is: next to nothing is known of their arguments, and if each origin that has a wild pointer
+ * called its own instances, each would have the whole program. Where it is wild with contexts only, since there are more
+ * objects then, it goes to all that it goes to without. Whether it is wild with contexts decides nothing: that may depend on
+ * what is called. */
 bool context_is_wild(const pta *p, uint32_t caller, uint32_t call);
-/* Notes which calls are wild in `plain`. */
-void context_note_wild(pta *p, const pta *plain);
+/* The functions that a wild pointer in `caller` calls: *count of them. */
+const uint32_t *context_targets(const pta *p, uint32_t caller, uint32_t call, uint32_t *count);
+/* Notes what calls go to in `plain`. */
+void context_note_plain(pta *p, const pta *plain);
 /* The uses of calls for which that is not what was noted. */
 void context_changed(const pta *p, const pta *plain, id_list *uses);
 uint32_t context_intern(pta *p, graph_context context);

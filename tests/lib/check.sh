@@ -9,6 +9,20 @@ trap 'rm -rf "$work"' EXIT
 
 skip() { echo "$*"; exit 77; }
 
+# needs_engine: the test is about `race run` with the engine that RACE_ENGINE names (dynamorio); skips if it was not built.
+needs_engine() {
+    engine=${RACE_ENGINE-dynamorio}
+    case $engine in
+    probe) [ -f "$RACE_BUILD/librace_probe.so" ] || skip "no probe engine in this build" ;;
+    *) [ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built" ;;
+    esac
+    printf '#!/bin/sh\ncommand=$1\n[ "$1" = run ] || exec "%s" "$@"\nshift\nexec "%s" run --engine %s "$@"\n' \
+        "$RACE" "$RACE" "$engine" >"$work/race-engine"
+    chmod +x "$work/race-engine"
+    RACE_COMMAND=$RACE
+    RACE=$work/race-engine
+}
+
 fail() {
     failures=$((failures + 1))
     printf 'FAILED: %s\n' "$*"

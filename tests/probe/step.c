@@ -2,8 +2,8 @@
  * first instructions that they call. The program's handler looks whether what it is shown is its own state.
  *
  *   step kernel     what is traced: a loop with known relations between its registers, between two stops
- *   step PROGRAM    steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; LD_PRELOAD and
- *                   RACE_OPTIONS of the program are taken from STEP_PRELOAD and STEP_OPTIONS
+ *   step PROGRAM    steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; LD_PRELOAD
+ * and RACE_OPTIONS of the program are taken from STEP_PRELOAD and STEP_OPTIONS
  *
  * The output of the kernel must be what it is without a tracer. */
 #define _GNU_SOURCE
@@ -66,25 +66,26 @@ static void on_signal(int number, siginfo_t *info, void *context)
 __attribute__((noinline)) static long kernel(volatile int *at)
 {
     long result;
-    __asm__ volatile("lea 0f(%%rip), %%rax; mov %%rax, kernel_start(%%rip)\n"
-                     "lea 9f(%%rip), %%rax; mov %%rax, kernel_end(%%rip)\n"
-                     "mov %%rsp, kernel_stack(%%rip)\n"
-                     "mov $0x1234567890, %%r14\n mov $1000, %%rbx\n xor %%r12d, %%r12d\n"
-                     "xor %%eax, %%eax\n"
-                     "0: mov (%1), %%ecx\n"               /* flags live over the next access */
-                     "cmp %%ecx, %%r12d\n"
-                     "mov 4(%1), %%edx\n"
-                     "seta %%dl\n movzbl %%dl, %%edx\n add %%rdx, %%rax\n"
-                     "addl $3, 8(%1)\n adc $0, %%rax\n"
-                     "inc %%r12\n dec %%rbx\n"
-                     "mov %%eax, 12(%1)\n mov 12(%1), %%ecx\n xor %%ecx, 16(%1)\n"
-                     "push %%rax\n pop %%rax\n"
-                     "cmpb $0, 20(%1)\n jne 1f\n incl 24(%1)\n 1:\n"
-                     "cmp $2, %%r12\n jb 0b\n add %%r14, %%rax\n sub %%r14, %%rax\n add %%rbx, %%rax\n sub $998, %%rax\n"
-                     "9: mov %%rax, %0\n"
-                     : "=r"(result)
-                     : "r"(at)
-                     : "rax", "rcx", "rdx", "rbx", "r12", "r14", "memory", "cc");
+    __asm__ volatile(
+        "lea 0f(%%rip), %%rax; mov %%rax, kernel_start(%%rip)\n"
+        "lea 9f(%%rip), %%rax; mov %%rax, kernel_end(%%rip)\n"
+        "mov %%rsp, kernel_stack(%%rip)\n"
+        "mov $0x1234567890, %%r14\n mov $1000, %%rbx\n xor %%r12d, %%r12d\n"
+        "xor %%eax, %%eax\n"
+        "0: mov (%1), %%ecx\n" /* flags live over the next access */
+        "cmp %%ecx, %%r12d\n"
+        "mov 4(%1), %%edx\n"
+        "seta %%dl\n movzbl %%dl, %%edx\n add %%rdx, %%rax\n"
+        "addl $3, 8(%1)\n adc $0, %%rax\n"
+        "inc %%r12\n dec %%rbx\n"
+        "mov %%eax, 12(%1)\n mov 12(%1), %%ecx\n xor %%ecx, 16(%1)\n"
+        "push %%rax\n pop %%rax\n"
+        "cmpb $0, 20(%1)\n jne 1f\n incl 24(%1)\n 1:\n"
+        "cmp $2, %%r12\n jb 0b\n add %%r14, %%rax\n sub %%r14, %%rax\n add %%rbx, %%rax\n sub $998, %%rax\n"
+        "9: mov %%rax, %0\n"
+        : "=r"(result)
+        : "r"(at)
+        : "rax", "rcx", "rdx", "rbx", "r12", "r14", "memory", "cc");
     return result;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The programs with verdicts (samples/blind, samples/verdict) are fit to be judged by: each is in the manifest in all its
-# builds, has a category of the list and at least one verdict, ends by itself with code 0, and every line marked RACE or
+# The programs with verdicts (samples/blind, samples/verdict) are fit to be judged by: each is in the manifest in all
+# its builds, has a category of the list and at least one verdict, ends by itself with code 0, and every line marked RACE or
 # DEADLOCK still has an access or a call of its own after optimisation.
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
@@ -29,7 +29,8 @@ for source in "$RACE_SOURCE"/samples/blind/*.c* "$RACE_SOURCE"/samples/verdict/*
     fi
 done
 [ "$count" -ge 60 ] || fail "only $count programs"
-[ "$(cut -f1 "$work/rows" | sort -u | wc -l)" -ge 60 ] || fail "only $(cut -f1 "$work/rows" | sort -u | wc -l) are built"
+built=$(cut -f1 "$work/rows" | sort -u | wc -l)
+[ "$built" -ge 60 ] || fail "only $built are built"
 sed -n 's/^\([a-z0-9-]*\) .*/\1/p' "$RACE_SOURCE/samples/categories" | sort -u >"$work/categories"
 cut -f2 "$work/rows" | sort -u >"$work/used"
 unused=$(comm -23 "$work/categories" "$work/used" | tr '\n' ' ')
@@ -70,6 +71,7 @@ while IFS='	' read -r sample _ compiler options binary source; do
             if (line && ((/\(|%fs:/ && !/\t(lea|nop)/) || /call|jmp +[0-9a-f]+ </)) found[line] = 1
         }
         END { for (line in marked) if (!(line in found)) print line }' >"$work/lost"
-    [ ! -s "$work/lost" ] || fail "$sample, $compiler $options: no access on the marked line $(tr '\n' ' ' <"$work/lost")"
+    [ ! -s "$work/lost" ] ||
+        fail "$sample, $compiler $options: no access on the marked line $(tr '\n' ' ' <"$work/lost")"
 done <"$work/rows"
 finish

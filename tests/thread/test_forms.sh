@@ -3,7 +3,7 @@
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
-[ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built"
+needs_engine
 cd "$work" || exit 1
 gcc -g -O1 -fno-pie -no-pie -pthread "$RACE_SOURCE/tests/thread/forms.c" -o forms || exit 1
 ./forms >list

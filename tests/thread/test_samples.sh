@@ -3,7 +3,7 @@
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
-[ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built"
+needs_engine
 cd "$work" || exit 1
 
 for source in "$RACE_SOURCE"/samples/*.c "$RACE_SOURCE"/samples/*.cpp; do

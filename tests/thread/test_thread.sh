@@ -2,7 +2,7 @@
 # The whole way: image, IR, plan, DynamoRIO client, FastTrack, a printed race with both source lines.
 . "$RACE_SOURCE/tests/lib/check.sh"
 
-[ -n "${RACE_DYNAMORIO-}" ] && [ -f "$RACE_BUILD/librace.so" ] || skip "no DynamoRIO: the client was not built"
+needs_engine
 here=$RACE_SOURCE/tests/thread
 cd "$work" || exit 1
 
@@ -45,7 +45,7 @@ for compiler in gcc clang; do
             build ordered "$compiler" $level $kind
             what="$compiler $level $kind"
 
-            expect 66 "$RACE" run --engine dynamorio ./racy
+            expect 66 "$RACE" run ./racy
             [ "$(sides)" = "$racing" ] || fail "$what: reported \"$(sides)\" instead of \"$racing\""
             error_has "Location is global 'shared' of size 8"
             error_has "created by main thread at:"
@@ -64,8 +64,11 @@ done
 expect 3 "$RACE" run ./racy 3
 [ "$(sides)" = "$racing" ] || fail "a program that fails is reported like another"
 expect 9 "$RACE" run --exit-code 9 ./racy
-expect 66 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -- ./racy
-[ "$(sides)" = "$racing" ] || fail "drrun reports \"$(sides)\""
+case $engine in
+probe) expect 66 env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans" ./racy ;;
+*) expect 66 "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -- ./racy ;;
+esac
+[ "$(sides)" = "$racing" ] || fail "the engine alone reports \"$(sides)\""
 
 # Reports go to the log too.
 expect 66 "$RACE" run --log logs ./racy
@@ -112,14 +115,17 @@ expect_error "$RACE" run --engine wishful ./racy
 expect_error "$RACE" run --exit-code 256 ./racy
 expect_error "$RACE" run ./nowhere
 expect_error "$RACE" run "$here/racy.c"
-echo '#!/bin/sh' >script && chmod +x script
-expect_error "$RACE" run ./script
+echo 'no program' >text && chmod +x text
+expect_error "$RACE" run ./text
 error_has "not an ELF"
 gcc -static -pthread "$here/racy.c" -o static 2>/dev/null && expect_error "$RACE" run ./static
 : >file
 expect_error "$RACE" run --state file ./racy
-cp "$RACE" lonely
-expect_error ./lonely run ./racy
-error_has "librace.so"
-expect_error "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -wishful -- ./racy
+cp "$RACE_COMMAND" lonely
+expect_error ./lonely run --engine "$engine" ./racy
+error_has "librace"
+case $engine in
+probe) expect_error env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS=-wishful ./racy ;;
+*) expect_error "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -wishful -- ./racy ;;
+esac
 finish

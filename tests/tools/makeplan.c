@@ -18,7 +18,7 @@ static int make(const char *directory, const char *file)
     }
     lift_module *module = lift_open(img, &(lift_options){0});
     plan_draft draft;
-    place_every(module, &draft);
+    place_every(module, &(place_options){0}, &draft);
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.plan", directory, img->build_id);
     int failed = plan_write(&draft, path, &error) < 0;

@@ -7,7 +7,8 @@
  * compares at --comparisons points, spread evenly (0: after each update), the hash of the whole relation with that of a
  * fresh analysis. With several --threads there is an analysis for each number, and all must agree; a fresh analysis for
  * one result only (pta_options.once), with the last number, must agree too. When one does not, its edits since the last
- * point are shrunk and printed with the seed; --replay repeats such a list, with the same seed.
+ * point are shrunk and printed with the seed; --replay repeats such a list, with the same seed. In the end an update is
+ * interrupted, which must leave no trace.
  * --seconds: the whole run ends then, with what it has. --memory: address space.
  *
  * Last line: what was done. Exit 0: the law holds; 1: it does not; 2: it could not be said; 3: time was over. */
@@ -138,6 +139,10 @@ static int run(law *l, const settings *with, edits *chance)
         printf("update %u, seed %u: %s\n", u, with->seed, text);
         fflush(stdout);
         if (with->shrink) law_shrink(l, &history, verdict, with->shrink);
+    }
+    if (u == updates && !different && !watch.stop) {
+        law_verdict verdict = law_interrupt(l, &state, &list, &watch.stop, text, sizeof text);
+        if (verdict != LAW_HOLDS && verdict != LAW_STOPPED) different++, printf("interrupted, seed %u: %s\n", with->seed, text);
     }
     printf("%s%u edits, %u updates, %u statements, %u compared, %u different, %.1f s; from scratch %.4f s, update mean "
            "%.6f s, "

@@ -31,6 +31,8 @@ typedef struct {
     const char *path; /* of the module */
 } check_place;
 check_place check_place_of(const check *c, uint32_t func, uint64_t addr);
+/* The same in the user's own code, when the access is in a function of the C++ library. */
+check_place check_place_at(const check *c, const detect_access *a);
 /* Where an origin comes from, in words: "main", "thread worker, created in main at a.c:12". */
 void check_origin(const check *c, uint32_t origin, char *to, size_t size);
 

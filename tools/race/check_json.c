@@ -26,7 +26,7 @@ static json_t *locks_of(const check *c, uint32_t set)
 
 static void add_place(const check *c, json_t *object, const detect_access *a)
 {
-    check_place place = check_place_of(c, a->func, a->addr);
+    check_place place = check_place_at(c, a);
     char origin[400];
     check_origin(c, a->origin, origin, sizeof origin);
     add(object, "function", cli_json(place.function));
@@ -108,6 +108,7 @@ static json_t *stats_of(const check *c, bool times)
     add(s, "called_from_outside", json_integer(h->outside));
     add(s, "accesses", json_integer((json_int_t)h->accesses));
     add(s, "accesses_unknown", json_integer((json_int_t)h->accesses_unknown));
+    add(s, "accesses_lost", json_integer((json_int_t)h->accesses_lost));
     add(s, "accesses_nowhere", json_integer((json_int_t)h->accesses_nowhere));
     add(s, "unknown_calls", json_integer((json_int_t)c->program->unknown_calls));
     add(s, "lock_calls", json_integer(h->lock_calls));

@@ -20,19 +20,30 @@ check_place check_place_of(const check *c, uint32_t func, uint64_t addr)
     const image *img = c->program->modules[f->module]->img;
     check_place place = {.function = f->name, .path = img->path};
     image_frame frames[16];
-    uint32_t n = image_frames_at(img, addr, frames, 16);
+    uint32_t n = image_frames_at(img, addr, frames, 16), own = 0;
     image_line line;
-    if (n && frames[0].at.file) {
-        place.file = frames[0].at.file;
-        place.line = frames[0].at.line;
-        place.column = frames[0].at.column;
-        if (frames[0].function && n > 1) place.function = frames[0].function;
+    while (own + 1 < n && frames[own].at.file && strstr(frames[own].at.file, "/c++/")) /* inlined from the standard library */
+        own++;
+    if (n && frames[own].at.file) {
+        place.file = frames[own].at.file;
+        place.line = frames[own].at.line;
+        place.column = frames[own].at.column;
+        if (frames[own].function && n > own + 1) place.function = frames[own].function;
     } else if (image_line_at(img, addr, &line) && line.file) {
         place.file = line.file;
         place.line = line.line;
         place.column = line.column;
     }
     return place;
+}
+
+check_place check_place_at(const check *c, const detect_access *a)
+{
+    hb_point at = hb_user_point(c->order, a->at);
+    if (at.instance == a->at.instance && at.insn == a->at.insn) return check_place_of(c, a->func, a->addr);
+    pta_instance instance;
+    pta_instance_at(c->result, at.instance, &instance);
+    return check_place_of(c, instance.func, c->program->funcs.data[instance.func].lift->insns[at.insn].addr);
 }
 
 static const char *base_name(const char *path)
@@ -103,7 +114,7 @@ static void print_locks(const check *c, uint32_t set, const paint *p)
 
 static void print_place(const check *c, const detect_access *a, const char *what, const paint *p)
 {
-    check_place place = check_place_of(c, a->func, a->addr);
+    check_place place = check_place_at(c, a);
     char origin[400], shown[400], function[200];
     check_origin(c, a->origin, origin, sizeof origin);
     printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place.function, function, sizeof function));
@@ -138,7 +149,7 @@ static void print_holder(const check *c, const detect_access *a, const paint *p)
 {
     char lock[300], name[300], function[200], shown[400];
     if (a->func == PTA_NO_FUNC || a->lock == HB_NONE) return;
-    check_place place = check_place_of(c, a->func, a->addr);
+    check_place place = check_place_at(c, a);
     hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
     printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(lock, name, sizeof name), cli_plain(place.function, function, sizeof function));
     if (place.file)
@@ -188,8 +199,8 @@ static void print_stats(const check *c)
     printf("modules           %u, %u functions, %llu instructions\n", c->module_count, functions, (unsigned long long)instructions);
     printf("not understood    %llu indirect jumps, %llu opaque IR instructions, %u frames, %llu calls of unknown functions\n",
            (unsigned long long)unresolved, (unsigned long long)opaque, frames, (unsigned long long)c->program->unknown_calls);
-    printf("                  %llu accesses to unknown memory, %llu to nothing known, %u of %u calls of locks\n",
-           (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
+    printf("                  %llu accesses to unknown memory, %llu to too many places, %llu to nothing known, %u of %u calls of locks\n",
+           (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_lost, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
     printf("origins           %u: %u threads, %u events, %u called from outside\n", h->origins, h->threads, h->events, h->outside);
     printf("accesses          %llu in %llu instances; objects %u, of which %u shared and written\n", (unsigned long long)h->accesses,
            (unsigned long long)p.instances, h->objects, d->places_shared);

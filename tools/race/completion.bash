@@ -3,7 +3,11 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
-    run) echo "--engine --state --plan --log --exit-code --stats --jobs --help" ;;
+    check) echo "--format --open --suppressions --config --context --stats --jobs --help" ;;
+    run)
+        echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
+            "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
+        ;;
     show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
@@ -12,8 +16,12 @@ _race_options() {
 _race_values() {
     case $1,$2 in
     show,--format) echo "text dot json" ;;
-    show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
-    run,--engine) echo "dynamorio" ;;
+    check,--format | run,--format) echo "text json" ;;
+    check,--context | show,--context) echo "none origin origin:2 cfa:1 cfa:2" ;;
+    check,--jobs | check,-j | show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
+    run,--engine) echo "dynamorio probe" ;;
+    run,--scope) echo "shared warned all" ;;
+    run,--place) echo "ft" ;;
     run,--exit-code) echo "66" ;;
     *) return 1 ;;
     esac
@@ -28,18 +36,22 @@ _race() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     local values word file="" i
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run show help $(_race_options '')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "check run show help $(_race_options '')" -- "$current")
         return
     fi
     if [ "$subcommand" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run show" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "check run show" -- "$current")
         return
     fi
     if values=$(_race_values "$subcommand" "$before"); then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
         return
     fi
-    case $subcommand,$before in run,--state | run,--plan | run,--log)
+    case $subcommand,$before in check,--suppressions | check,--config)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    run,--state | run,--plan | run,--log)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,7 +102,9 @@ static char *temporary(const char *state, const char *what)
 /* Folders and plans. An exit code. */
 static int prepare(run_request *r, run_paths *p)
 {
-    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans", r->state);
+    /* plans of one kind do for one kind of run */
+    char *plans = r->plans ? base_format("%s", r->plans) : base_format("%s/plans%s%s", r->state, !strcmp(r->scope, "warned") ? "-warned" : "",
+                                                                     r->audit ? "-audit" : "");
     int code = run_make_directory(r->state);
     if (code == EXIT_CLEAN && !r->plans) code = run_make_directory(plans);
     char *argument, *script = p->program;
@@ -150,9 +153,7 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     json_decref(json);
     if (WIFSIGNALED(status)) { /* end as it did */
         signal(WTERMSIG(status), SIG_DFL);
-        sigset_t all;
-        sigfillset(&all);
-        sigprocmask(SIG_UNBLOCK, &all, NULL);
+        sigprocmask(SIG_SETMASK, &p->signals, NULL);
         raise(WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }
@@ -161,10 +162,23 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     return code ? code : written;
 }
 
+/* Shadow memory is a multiple of the program's, and reserved in large pieces. */
+static bool has_room(void)
+{
+    const rlim_t wanted = (rlim_t)16 << 30;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
+}
+
 static int run_program(run_request *r)
 {
     run_paths p = {.program = run_find_program(r->program[0])};
     if (!p.program) return cli_error("%s: no such program", r->program[0]);
+    if (!has_room()) {
+        free(p.program);
+        return cli_error("%s: the limit of address space (ulimit -v) leaves no room for shadow memory", r->program[0]);
+    }
+    run_block_signals(&p);
     int code = prepare(r, &p);
     if (code == EXIT_CLEAN) {
         pid_t child = run_start(r, &p);
@@ -209,7 +223,7 @@ static int check_words(const run_request *r)
 
 static int run(int argc, char **argv)
 {
-    run_request r = {.engine = "dynamorio",
+    run_request r = {.engine = "probe",
                      .format = "text",
                      .scope = "shared",
                      .place = "ft",
@@ -268,8 +282,9 @@ const command command_run = {
             "at every access that another thread might touch, and reports data races and possible\n"
             "deadlocks on stderr as they happen. SIGUSR2 makes it say what was found so far.\n"
             "\n"
-            "  --engine NAME       what injects the checks: dynamorio, probe (dynamorio)\n"
-            "  --scope SCOPE       what is checked: shared, warned, all (shared)\n"
+            "  --engine NAME       what injects the checks: probe, dynamorio (probe)\n"
+            "  --scope SCOPE       what is checked: shared: what another thread might touch; warned: what takes\n"
+            "                      part in a static warning; all: as shared, so far (shared)\n"
             "  --place KIND        where checks go: ft, one at each access (ft)\n"
             "  --state DIR         where plans are kept (.race)\n"
             "  --plan DIR          use the plans in DIR as they are; analyse nothing\n"

@@ -9,6 +9,7 @@
 
 #include "tools/race/race.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
 typedef struct {
@@ -26,6 +27,7 @@ typedef struct {   /* absolute paths */
     char *program; /* the file to run */
     char *suppressions; /* or NULL */
     bool own_log;  /* the log folder is removed in the end */
+    sigset_t signals; /* blocked in the beginning: the program's */
 } run_paths;
 
 /* run_plan.c */
@@ -37,6 +39,8 @@ int run_plan_program(const run_request *r, const char *program, const char *plan
 void run_plan_asked(const run_request *r, const char *path, const char *plans);
 
 /* run_engine.c */
+/* Signals are for run_wait from now on. Before any thread is made: it would take them. */
+void run_block_signals(run_paths *paths);
 /* Starts the program and returns its process; below 0: an exit code, negated, was said why. */
 pid_t run_start(const run_request *r, const run_paths *paths);
 /* Waits for it and answers engines meanwhile; the status of waitpid. */

@@ -4,6 +4,7 @@
  * preloaded, in RACE_OPTIONS. */
 #include "tools/race/run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,8 +129,18 @@ static int prepare_dynamorio(const run_request *r, const run_paths *paths, words
     return code;
 }
 
+/* The loader preloads nothing into a program that runs with the rights of another user. */
+static bool changes_user(const char *program)
+{
+    struct stat st;
+    if (stat(program, &st)) return false;
+    return (st.st_mode & S_ISUID && st.st_uid != geteuid()) || (st.st_mode & S_ISGID && st.st_gid != getegid());
+}
+
 static int prepare_probe(const run_request *r, const run_paths *paths)
 {
+    if (changes_user(paths->program))
+        return cli_error("%s: runs as another user, so nothing can be preloaded into it: run a copy of it", paths->program);
     char *library = find_library("librace_probe.so");
     if (!library) return cli_error("no librace_probe.so found: this build has no embedded engine");
     words w = {0};
@@ -151,15 +163,21 @@ static int prepare_probe(const run_request *r, const run_paths *paths)
 static void own_signals(sigset_t *set)
 {
     sigemptyset(set);
-    const int wanted[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
+    const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
     for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++)
         sigaddset(set, wanted[i]);
+}
+
+void run_block_signals(run_paths *paths)
+{
+    sigset_t mine;
+    own_signals(&mine);
+    sigprocmask(SIG_BLOCK, &mine, &paths->signals);
 }
 
 pid_t run_start(const run_request *r, const run_paths *paths)
 {
     words w = {0};
-    sigset_t mine, before;
     bool probe = !strcmp(r->engine, "probe");
     int code = probe ? EXIT_CLEAN : prepare_dynamorio(r, paths, &w);
     if (code != EXIT_CLEAN) return -code;
@@ -167,12 +185,10 @@ pid_t run_start(const run_request *r, const run_paths *paths)
     for (char **a = r->program + 1; *a; a++)
         add(&w, *a);
     vec_push(&w, NULL);
-    own_signals(&mine);
-    sigprocmask(SIG_BLOCK, &mine, &before);
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        sigprocmask(SIG_SETMASK, &paths->signals, NULL);
         cli_restore_signals();
         if (!probe || prepare_probe(r, paths) == EXIT_CLEAN) {
             execv(w.data[0], w.data);
@@ -214,6 +230,19 @@ static void answer_all(const run_request *r, const run_paths *paths, int watch)
     }
 }
 
+/* What was asked before the folder was watched. A request that is not written yet will be told when it is. */
+static void answer_earlier(const run_request *r, const run_paths *paths)
+{
+    DIR *folder = opendir(paths->ask);
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        char *request = base_format("%s/%s", paths->ask, e->d_name);
+        struct stat st;
+        if (e->d_name[0] != '.' && stat(request, &st) == 0 && st.st_size > 0) answer(r, paths, e->d_name);
+        free(request);
+    }
+    if (folder) closedir(folder);
+}
+
 static void say_so_far(const run_paths *paths)
 {
     run_totals t;
@@ -226,31 +255,29 @@ int run_wait(const run_request *r, const run_paths *paths, pid_t child)
 {
     sigset_t mine;
     own_signals(&mine);
-    struct pollfd fds[2] = {{.fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN},
-                            {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN}};
-    if (paths->ask && fds[1].fd >= 0) {
-        inotify_add_watch(fds[1].fd, paths->ask, IN_CLOSE_WRITE);
-    }
+    enum { SIGNALS, ASKED, ENDED, FDS };
+    struct pollfd fds[FDS] = {
+        [SIGNALS] = {.fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN},
+        [ASKED] = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN},
+        [ENDED] = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN},
+    };
+    if (paths->ask && fds[ASKED].fd >= 0 && inotify_add_watch(fds[ASKED].fd, paths->ask, IN_CLOSE_WRITE) >= 0)
+        answer_earlier(r, paths);
     int status = 0;
     for (bool runs = true; runs;) {
-        if (fds[0].fd < 0) { /* no way to hear of anything: just wait */
-            while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-            }
-            break;
-        }
-        poll(fds, 2, -1);
+        poll(fds, FDS, fds[ENDED].fd >= 0 ? -1 : 100); /* without pidfds, look now and then */
         struct signalfd_siginfo info;
-        if (fds[1].revents) answer_all(r, paths, fds[1].fd);
-        while (read(fds[0].fd, &info, sizeof info) == sizeof info) {
+        if (fds[ASKED].revents) answer_all(r, paths, fds[ASKED].fd);
+        while (fds[SIGNALS].fd >= 0 && read(fds[SIGNALS].fd, &info, sizeof info) == sizeof info) {
             if (info.ssi_signo == SIGUSR2)
                 say_so_far(paths);
-            else if (info.ssi_signo != SIGCHLD && info.ssi_code <= 0) /* not from the terminal: that went to it as well */
+            else if (info.ssi_code <= 0) /* not from the terminal: that went to the program as well */
                 kill(child, (int)info.ssi_signo);
         }
         pid_t ended = waitpid(child, &status, WNOHANG);
         runs = ended == 0 || (ended < 0 && errno == EINTR);
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < FDS; i++)
         if (fds[i].fd >= 0) close(fds[i].fd);
     return status;
 }

@@ -72,7 +72,12 @@ static int plan_image(const run_request *r, const image *img, const char *plans)
     if (!is_current(path, img)) {
         lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
         plan_draft draft;
-        place_every(module, &draft);
+        place_warned warned = {0};
+        bool only_warned = !strcmp(r->scope, "warned");
+        if (only_warned && place_find_warned(module, (int)r->jobs, &warned, &error) < 0)
+            cli_error("%s: %s", img->path, error.text);
+        place_every(module, &(place_options){.warned = only_warned ? &warned : NULL, .claims = r->audit}, &draft);
+        place_warned_free(&warned);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
         draft_free(&draft);
         lift_close(module);

@@ -68,16 +68,50 @@ static void print_line(const image *img, uint64_t addr, uint32_t *last)
     *last = line.line;
 }
 
+typedef struct {
+    char text[256];
+    uint32_t at;
+} place_text;
+
+static int by_text(const void *a, const void *b)
+{
+    const place_text *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const place_text *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Places in words, each once: what different threads have of one kind reads the same. */
+static uint32_t describe_places(const analysis *a, const pta_places *places, place_text *texts)
+{
+    for (uint32_t i = 0; i < places->len; i++) {
+        pta_describe(a->result, &places->data[i], texts[i].text, sizeof texts[i].text);
+        texts[i].at = i;
+    }
+    qsort(texts, places->len, sizeof *texts, by_text);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < places->len; i++)
+        if (!kept || strcmp(texts[kept - 1].text, texts[i].text)) texts[kept++] = texts[i];
+    qsort(texts, kept, sizeof *texts, by_place);
+    return kept;
+}
+
 static void print_access(const analysis *a, const pta_func *func, const pta_access *access, pta_places *places)
 {
-    char text[256], plain[256];
+    char plain[256];
     printf("  0x%llx  %s%s%u ", (unsigned long long)func->lift->insns[access->insn].addr,
            access->flags & IR_READ ? "r" : "", access->flags & IR_WRITE ? "w" : "", access->width);
     pta_access_places(a->result, access, places);
-    for (uint32_t i = 0; i < places->len; i++) {
-        pta_describe(a->result, &places->data[i], text, sizeof text);
-        printf("%s %s", i ? "," : "", cli_plain(text, plain, sizeof plain));
-    }
+    place_text *texts = base_alloc((places->len + 1) * sizeof *texts);
+    uint32_t count = describe_places(a, places, texts);
+    for (uint32_t i = 0; i < count; i++)
+        printf("%s %s", i ? "," : "", cli_plain(texts[i].text, plain, sizeof plain));
+    free(texts);
     printf("%s\n", places->len ? "" : " nothing");
 }
 

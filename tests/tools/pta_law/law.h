@@ -49,6 +49,9 @@ int law_update(law *l, law_state *s, const pta_edit *list, uint32_t count, race_
 /* LAW_UPDATED: an updated analysis is not what it is from scratch; LAW_SCRATCH: two from scratch differ. `text`: which.
  */
 law_verdict law_check(law *l, const law_state *s, char *text, size_t size);
+/* The last change is taken back, but interrupted: the statements stay as they were, and the next change finds their result.
+ * `stop` is what interrupts the analyses. */
+law_verdict law_interrupt(law *l, law_state *s, const edit_list *last, volatile int *stop, char *text, size_t size);
 
 typedef struct {
     VEC(edit_list) updates; /* the first: what is different from the start before anything is analysed */

@@ -99,6 +99,32 @@ law_verdict law_check(law *l, const law_state *s, char *text, size_t size)
     return LAW_SCRATCH;
 }
 
+law_verdict law_interrupt(law *l, law_state *s, const edit_list *last, volatile int *stop, char *text, size_t size)
+{
+    race_error error;
+    edit_list back = {0};
+    for (uint32_t i = 0; i < last->len; i++)
+        vec_push(&back, (pta_edit){last->data[i].func, last->data[i].stmt, !last->data[i].insert});
+    bool *before = law_flags(l->program), changed = false;
+    for (uint32_t t = 0; t < l->thread_count && !changed; t++) {
+        *stop = 1;
+        changed = !pta_update(s->analyses[t], back.data, back.len, &error);
+        *stop = 0;
+        bool *after = law_flags(l->program);
+        uint32_t at = 0;
+        for (uint32_t f = 0; f < l->program->funcs.len; f++)
+            for (uint32_t i = 0; i < l->program->funcs.data[f].stmts.len; i++, at++)
+                changed |= before[at] != after[at];
+        free(after);
+        changed |= pta_update(s->analyses[t], NULL, 0, &error) != 0;
+    }
+    free(before);
+    vec_free(&back);
+    if (!changed) return law_check(l, s, text, size);
+    snprintf(text, size, "an interrupted update was not without effect");
+    return LAW_UPDATED;
+}
+
 /* --- histories --------------------------------------------------------------------------------------------------- */
 
 void law_history_clear(law_history *h)

@@ -457,6 +457,79 @@ static void test_synchronisation_in_memory_that_is_new_has_no_past(void)
     TEST_ASSERT_EQUAL_UINT(1, host.race_count);
 }
 
+static void test_a_plain_move_where_atomic_instructions_were_is_atomic(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    enum { FLAG = X + 64, DATA = X };
+    ft_read(b, FLAG, 4, 1); /* waits for the flag; nobody knows yet what it is */
+    ft_write(a, DATA, 4, 2);
+    ft_atomic_before(a, FLAG); /* xchg */
+    ft_atomic_after(a, FLAG);
+    ft_read(b, FLAG, 4, 1); /* in the same epoch as before */
+    ft_read(b, DATA, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+
+    ft_read(b, FLAG, 4, 1); /* the check comes before the read, which sees what is stored in between */
+    ft_write(a, DATA + 8, 4, 4);
+    ft_write(a, FLAG, 4, 5); /* a plain move releases too */
+    ft_write(b, DATA + 8, 4, 6);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+
+    ft_write(a, DATA + 8, 4, 7);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, host.race_count, "b has released nothing");
+    ft_clear(a, FLAG, 4); /* another use of the memory */
+    ft_write(a, FLAG, 4, 8);
+    ft_write(b, FLAG, 4, 9);
+    TEST_ASSERT_EQUAL_UINT(2, host.race_count);
+}
+
+static void test_an_atomic_location_leaves_its_neighbours_alone(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    ft_write(a, X, 4, 1);
+    ft_atomic_before(a, X + 68);
+    ft_atomic_before(b, X + 64); /* becomes atomic: what is known of its neighbour stays */
+    ft_atomic_after(b, X + 68);
+    ft_read(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+}
+
+static void test_rounds_that_threads_count_by_themselves_are_barriers(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    for (uint32_t round = 0; round < 3; round++) {
+        ft_write(a, X + 8 * round, 4, 1);
+        ft_write(b, X + 8 * round + 4, 4, 2);
+        ft_barrier_enter_round(a, LOCK, round);
+        ft_barrier_enter_round(b, LOCK, round);
+        ft_barrier_leave_round(b, LOCK, round);
+        ft_read(b, X + 8 * round, 4, 3);
+        ft_barrier_leave_round(a, LOCK, round);
+        ft_read(a, X + 8 * round + 4, 4, 4);
+    }
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_write(a, X + 16, 4, 5); /* b has read it after the last one */
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+}
+
+static void test_a_block_that_unknown_code_frees_is_no_access(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    ft_allocated(a, X, 64, 1);
+    ft_write(a, X, 4, 2);
+    ft_discarded(b, X);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    TEST_ASSERT_EQUAL_UINT64(0, ft_block_size(core, X));
+    ft_write(b, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_allocated(a, X, 64, 1);
+    ft_write(a, X, 4, 2);
+    ft_freed(b, X, 4);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+    TEST_ASSERT_TRUE(host.races[0].now.is_free);
+    TEST_ASSERT_EQUAL_UINT(4, host.races[0].now.site);
+}
+
 static void test_a_pair_of_sites_is_new_once(void)
 {
     TEST_ASSERT_TRUE(ft_report_first(core, 1, 2));
@@ -494,6 +567,10 @@ int main(void)
     RUN_TEST(test_a_race_has_the_stacks_of_both_sides);
     RUN_TEST(test_checks_by_a_signal_handler_are_done_when_the_call_ends);
     RUN_TEST(test_synchronisation_in_memory_that_is_new_has_no_past);
+    RUN_TEST(test_a_plain_move_where_atomic_instructions_were_is_atomic);
+    RUN_TEST(test_an_atomic_location_leaves_its_neighbours_alone);
+    RUN_TEST(test_rounds_that_threads_count_by_themselves_are_barriers);
+    RUN_TEST(test_a_block_that_unknown_code_frees_is_no_access);
     RUN_TEST(test_a_pair_of_sites_is_new_once);
     return UNITY_END();
 }

@@ -196,7 +196,7 @@ static void test_the_same_module_gives_the_same_bytes(void)
     lift_module *again = lift_open(img, &(lift_options){.jobs = 1});
     plan_draft other;
     size_t other_size;
-    place_every(again, &other);
+    place_every(again, &(place_options){0}, &other);
     void *other_bytes = plan_encode(&other, &other_size);
     TEST_ASSERT_EQUAL_UINT64(size, other_size);
     TEST_ASSERT_EQUAL_MEMORY(bytes, other_bytes, size);
@@ -257,7 +257,7 @@ int main(void)
         return 1;
     }
     module = lift_open(img, &(lift_options){0});
-    place_every(module, &draft);
+    place_every(module, &(place_options){0}, &draft);
     bytes = plan_encode(&draft, &size);
     UNITY_BEGIN();
     plan_status status = plan_read(bytes, size, &p);

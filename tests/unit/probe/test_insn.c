@@ -13,13 +13,9 @@
 #include <unistd.h>
 #include <unity.h>
 
-void setUp(void)
-{
-}
+void setUp(void) {}
 
-void tearDown(void)
-{
-}
+void tearDown(void) {}
 
 /* --- against Zydis ------------------------------------------------------------------------------------------------ */
 
@@ -62,6 +58,61 @@ static unsigned compare(const uint8_t *bytes, size_t size)
     return z.length;
 }
 
+/* Where the instruction at addr leads to, or the memory it names; 0: nothing relative. */
+static uint64_t absolute_of(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *operands, uint64_t addr)
+{
+    for (unsigned i = 0; i < z->operand_count; i++) {
+        ZyanU64 target = 0;
+        const bool is_relative_target = operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operands[i].imm.is_relative;
+        const bool is_rip = operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[i].mem.base == ZYDIS_REGISTER_RIP;
+        if ((is_relative_target || is_rip) && ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(z, &operands[i], addr, &target)))
+            return target;
+    }
+    return 0;
+}
+
+/* Moves one instruction; what it means at its new place, by Zydis, is what it meant. */
+static unsigned compare_moved(const uint8_t *bytes, size_t size)
+{
+    const uint64_t from = 0x555555001000, to = from - 0x12345678;
+    ZydisDecodedInstruction z, moved;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT], moved_operands[ZYDIS_MAX_OPERAND_COUNT];
+    insn i;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, size, &z, operands))) return 1;
+    if (!insn_decode(bytes, size, &i)) return z.length;
+    uint8_t out[INSN_MOVED];
+    const size_t len = insn_move(&i, bytes, from, to, out);
+    if (!len) return z.length; /* it says that it cannot */
+    compared++;
+    if (len > INSN_MOVED) show_difference(bytes, "bytes", (unsigned)len, INSN_MOVED);
+    size_t at = 0;
+    uint64_t returns = 0;
+    const bool is_call = z.meta.category == ZYDIS_CATEGORY_CALL && (i.flow == INSN_CALL || i.flow == INSN_CALL_IND);
+    if (is_call) { /* push $low; movl $high, 4(%rsp); jmp */
+        uint32_t low, high;
+        memcpy(&low, out + 1, sizeof low);
+        memcpy(&high, out + 9, sizeof high);
+        returns = (uint64_t)high << 32 | low;
+        at = 13;
+        if (returns != from + z.length) show_difference(bytes, "return address", low, (unsigned)(from + z.length));
+    }
+    if (i.flow == INSN_LOOP) at = 4; /* loop 1f; jmp short 2f; 1: jmp; 2: */
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, out + at, len - at, &moved, moved_operands))) {
+        show_difference(bytes, "moved, decoded", 0, 1);
+        return z.length;
+    }
+    const uint64_t meant = absolute_of(&z, operands, from), means = absolute_of(&moved, moved_operands, to + at);
+    if (meant != means) show_difference(bytes, "target", (unsigned)means, (unsigned)meant);
+    if (!is_call && i.flow != INSN_LOOP && moved.mnemonic != z.mnemonic)
+        show_difference(bytes, "mnemonic", moved.mnemonic, z.mnemonic);
+    if ((is_call || i.flow == INSN_LOOP) && moved.mnemonic != ZYDIS_MNEMONIC_JMP)
+        show_difference(bytes, "mnemonic", moved.mnemonic, ZYDIS_MNEMONIC_JMP);
+    if (at + moved.length != len) show_difference(bytes, "moved length", (unsigned)(at + moved.length), (unsigned)len);
+    return z.length;
+}
+
+static unsigned (*each)(const uint8_t *, size_t) = compare;
+
 static void compare_file(const char *path)
 {
     struct stat st;
@@ -75,7 +126,7 @@ static void compare_file(const char *path)
             for (unsigned h = 0; h < elf->e_phnum; h++)
                 if (headers[h].p_type == PT_LOAD && headers[h].p_flags & PF_X)
                     for (size_t at = 0; at < headers[h].p_filesz;)
-                        at += compare(map + headers[h].p_offset + at, headers[h].p_filesz - at);
+                        at += each(map + headers[h].p_offset + at, headers[h].p_filesz - at);
         }
         if (map != MAP_FAILED) munmap((void *)map, (size_t)st.st_size);
     }
@@ -85,14 +136,29 @@ static void compare_file(const char *path)
 static void test_lengths_and_forms_of_system_code_are_those_of_zydis(void)
 {
     static const char *const files[] = {
-        "/bin/bash", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libm.so.6",
-        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libzstd.so.1",
+        "/bin/bash",
+        "/usr/lib/x86_64-linux-gnu/libc.so.6",
+        "/usr/lib/x86_64-linux-gnu/libm.so.6",
+        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+        "/usr/lib/x86_64-linux-gnu/libzstd.so.1",
     };
     compared = differ = 0;
     const char *more = getenv("RACE_INSN_FILE"); /* for a look at other files */
     if (more) compare_file(more);
     for (unsigned f = 0; f < sizeof files / sizeof *files && !more; f++)
         compare_file(files[f]);
+    printf("%lu instructions\n", compared);
+    TEST_ASSERT_EQUAL(0, differ);
+    TEST_ASSERT_GREATER_THAN(100000, compared);
+}
+
+static void test_moved_system_code_means_what_it_meant(void)
+{
+    compared = differ = 0;
+    each = compare_moved;
+    compare_file("/bin/bash");
+    compare_file("/usr/lib/x86_64-linux-gnu/libcrypto.so.3");
+    each = compare;
     printf("%lu instructions\n", compared);
     TEST_ASSERT_EQUAL(0, differ);
     TEST_ASSERT_GREATER_THAN(100000, compared);
@@ -238,6 +304,7 @@ int main(void)
     UNITY_BEGIN();
     RUN_TEST(test_lengths_and_forms_of_system_code_are_those_of_zydis);
     RUN_TEST(test_lengths_of_made_up_code_are_those_of_zydis_or_refused);
+    RUN_TEST(test_moved_system_code_means_what_it_meant);
     RUN_TEST(test_moved_code_does_the_same);
     RUN_TEST(test_what_cannot_be_moved_is_refused);
     return UNITY_END();

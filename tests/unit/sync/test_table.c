@@ -269,6 +269,327 @@ static void test_memory_is_the_programs_between_allocation_and_free(void)
     TEST_ASSERT_EQUAL_UINT(0, races());
 }
 
+/* --- more than locks ---------------------------------------------------------------------------------------------- */
+
+static void test_a_wait_that_is_cancelled_has_its_mutex_again(void)
+{
+    sync_call wait = begin(a, "pthread_cond_wait", OBJECT, MUTEX, 0);
+    call(b, "pthread_mutex_lock", MUTEX, 0, 0, 0);
+    ft_write(b, X, 4, 1);
+    call(b, "pthread_mutex_unlock", MUTEX, 0, 0, 0);
+    TEST_ASSERT_TRUE(sync_of(a)->waiting);
+    sync_settle(sync_of(a)); /* a cleanup handler runs */
+    ft_write(a, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    sync_left(&engine, sync_of(a), &wait);
+    TEST_ASSERT_FALSE(sync_of(a)->waiting);
+}
+
+static void test_a_mutex_goes_on_when_its_owner_dies(void)
+{
+    call(a, "pthread_mutex_lock", OBJECT, 0, 0, 0);
+    ft_write(a, X, 4, 1);
+    sync_ending(&engine, sync_of(a));
+    call(b, "pthread_mutex_lock", OBJECT, 0, 0, EOWNERDEAD);
+    ft_write(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+}
+
+static void test_who_is_detached_is_told(void)
+{
+    call(first, "pthread_detach", 1, 0, 0, EINVAL);
+    TEST_ASSERT_EQUAL_UINT(0, detached);
+    call(first, "pthread_detach", 1, 0, 0, 0);
+    TEST_ASSERT_EQUAL_UINT(1, detached);
+    struct {
+        int policy[2], flags;
+    } attribute = {{0}, 1};
+    uint64_t handle = 1;
+    call(first, "pthread_create", (uint64_t)&handle, (uint64_t)&attribute, 0, 0);
+    TEST_ASSERT_EQUAL_UINT(2, detached);
+    attribute.flags = 0;
+    call(first, "pthread_create", (uint64_t)&handle, (uint64_t)&attribute, 0, 0);
+    TEST_ASSERT_EQUAL_UINT(2, detached);
+}
+
+static void test_what_is_written_to_a_descriptor_is_known_to_who_reads_it(void)
+{
+    static char buffer[16];
+    int ends[2] = {5, 6};
+    call(first, "pipe", (uint64_t)ends, 0, 0, 0);
+    ft_write(a, X, 4, 1);
+    call(a, "write", 6, (uint64_t)buffer, 1, 1);
+    call(b, "read", 5, (uint64_t)(buffer + 8), 1, 1);
+    ft_read(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(a, "eventfd", 0, 0, 0, 7); /* another channel */
+    ft_write(a, X + 8, 4, 1);
+    call(a, "write", 7, (uint64_t)buffer, 8, 8);
+    call(b, "read", 5, (uint64_t)(buffer + 8), 1, 0);
+    ft_read(b, X + 8, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+
+    call(a, "epoll_create1", 0, 0, 0, 9);
+    sync_call add = {.row = sync_find("epoll_ctl"), .args = {9, EPOLL_CTL_ADD, 7}};
+    sync_before(&engine, sync_of(a), &add);
+    ft_write(a, X + 16, 4, 1);
+    call(a, "write", 7, (uint64_t)buffer, 8, 8);
+    call(b, "epoll_wait", 9, 0, 0, 1);
+    ft_read(b, X + 16, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+
+    struct pollfd ready = {.fd = 5, .revents = POLLIN};
+    ft_write(a, X + 24, 4, 1);
+    call(a, "write", 6, (uint64_t)buffer, 1, 1);
+    call(b, "poll", (uint64_t)&ready, 1, 0, 1);
+    ft_read(b, X + 24, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+
+    ft_write(a, X + 32, 4, 1);
+    call(a, "close", 6, 0, 0, 0);
+    call(b, "read", 5, (uint64_t)(buffer + 8), 1, 0); /* the end of the file */
+    ft_read(b, X + 32, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+}
+
+static void test_a_call_accesses_the_memory_it_is_given(void)
+{
+    static char text[64] = "hello", other[64];
+    struct iovec parts[2] = {{other, 4}, {other + 8, 4}};
+    ft_write(a, (uint64_t)text + 5, 1, 1); /* the zero */
+    call(b, "strlen", (uint64_t)text, 0, 0, 5);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+    ft_write(a, (uint64_t)text + 6, 1, 1);
+    call(b, "strlen", (uint64_t)text, 0, 0, 5);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    ft_write(a, (uint64_t)other, 1, 1);
+    call(b, "memcpy", (uint64_t)other, (uint64_t)text, 1, (uint64_t)other);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+    ft_write(a, (uint64_t)other + 20, 1, 1);
+    call(b, "snprintf", (uint64_t)other + 18, 3, (uint64_t)"x", 9); /* two characters and a zero fit */
+    TEST_ASSERT_EQUAL_UINT(1, races());
+    ft_write(a, (uint64_t)other + 10, 1, 1);
+    call(b, "readv", 3, (uint64_t)parts, 2, 6); /* so far as it came */
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(b, "readv", 3, (uint64_t)parts, 2, 7);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+    sync_call unchecked = {.row = sync_find("memset"), .args = {(uint64_t)other + 40, 0, 4}};
+    ft_write(a, (uint64_t)other + 40, 1, 1);
+    sync_before(&engine, sync_of(b), &unchecked);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(0, races(), "called by code that is not checked");
+}
+
+static void test_signals_come_after_what_sent_them(void)
+{
+    ft_write(a, X, 4, 1);
+    call(a, "pthread_kill", 1, 10, 0, 0);
+    sync_signalled(&engine, sync_of(b), 10);
+    ft_read(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    int number = 12;
+    ft_write(a, X + 8, 4, 1);
+    call(a, "kill", 1, 12, 0, 0);
+    call(b, "sigwait", 0, (uint64_t)&number, 0, 0);
+    ft_read(b, X + 8, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+}
+
+/* --- OpenMP ------------------------------------------------------------------------------------------------------- */
+
+enum { BODY = 0x5000, TASK = 0x6000, SHARED = 0x7fff0000 };
+
+static void begin_region(sync_call *region)
+{
+    *region = begin(first, "GOMP_parallel", BODY, SHARED, 2);
+    TEST_ASSERT_EQUAL_UINT64(BODY, watched);
+    sync_entered(&engine, sync_of(a), BODY, SYNC_WATCH_REGION, SHARED);
+    sync_entered(&engine, sync_of(b), BODY, SYNC_WATCH_REGION, SHARED);
+}
+
+static void end_region(sync_call *region)
+{
+    sync_returned(&engine, sync_of(a), BODY, SYNC_WATCH_REGION, SHARED);
+    sync_returned(&engine, sync_of(b), BODY, SYNC_WATCH_REGION, SHARED);
+    end(first, region, 0);
+}
+
+static void test_a_region_comes_after_what_was_before_it_and_before_what_is_after_it(void)
+{
+    sync_call region;
+    ft_write(first, X, 4, 1);
+    begin_region(&region);
+    ft_read(a, X, 4, 2);
+    ft_read(b, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    ft_write(a, X + 4, 4, 4);
+    ft_write(b, X + 8, 4, 5);
+    end_region(&region);
+    ft_write(first, X + 4, 4, 6);
+    ft_write(first, X + 8, 4, 7);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    begin_region(&region);
+    ft_write(a, X + 12, 4, 8);
+    ft_write(b, X + 12, 4, 9);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+    end_region(&region);
+}
+
+static void test_barriers_of_a_team_order_it(void)
+{
+    sync_call region;
+    begin_region(&region);
+    for (int i = 0; i < 3; i++) {
+        ft_write(a, X + 8 * i, 4, 1);
+        sync_call one = begin(a, "GOMP_barrier", 0, 0, 0), two = begin(b, "GOMP_barrier", 0, 0, 0);
+        end(b, &two, 0);
+        ft_read(b, X + 8 * i, 4, 2);
+        end(a, &one, 0);
+    }
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    sync_call one = begin(a, "GOMP_single_copy_start", 0, 0, 0), two = begin(b, "GOMP_single_copy_start", 0, 0, 0);
+    end(a, &one, 0); /* a does it */
+    ft_write(a, X + 64, 4, 3);
+    sync_call three = begin(a, "GOMP_single_copy_end", 0, 0, 0);
+    end(b, &two, 0x1000);
+    ft_read(b, X + 64, 4, 4);
+    end(a, &three, 0);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(a, "GOMP_critical_start", 0, 0, 0, 0);
+    ft_write(a, X + 72, 4, 5);
+    call(a, "GOMP_critical_end", 0, 0, 0, 0);
+    call(b, "GOMP_critical_start", 0, 0, 0, 0);
+    ft_write(b, X + 72, 4, 6);
+    call(b, "GOMP_critical_end", 0, 0, 0, 0);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(a, "GOMP_atomic_start", 0, 0, 0, 0);
+    ft_write(a, X + 72, 4, 7);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "another lock");
+    end_region(&region);
+}
+
+static void create_task(ft_thread *t, uint64_t function, uint64_t flags)
+{
+    sync_call task = {.row = sync_find("GOMP_task"), .args = {function}, .stack = (uint64_t)&flags};
+    sync_before(&engine, sync_of(t), &task);
+}
+
+static void test_tasks_come_after_their_creation_and_before_who_waits(void)
+{
+    ft_write(a, X, 4, 1);
+    create_task(a, TASK, 0);
+    sync_entered(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    ft_read(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    ft_write(b, X + 4, 4, 3);
+    sync_returned(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    call(a, "GOMP_taskwait", 0, 0, 0, 0);
+    ft_read(a, X + 4, 4, 4);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+
+    create_task(first, TASK + 16, 0); /* two tasks without dependences */
+    sync_entered(&engine, sync_of(a), TASK + 16, SYNC_WATCH_TASK, 0);
+    ft_write(a, X + 8, 4, 5);
+    sync_returned(&engine, sync_of(a), TASK + 16, SYNC_WATCH_TASK, 0);
+    sync_entered(&engine, sync_of(b), TASK + 16, SYNC_WATCH_TASK, 0);
+    ft_write(b, X + 8, 4, 6);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+
+    create_task(first, TASK + 32, 8); /* with dependences */
+    sync_entered(&engine, sync_of(a), TASK + 32, SYNC_WATCH_TASK, 0);
+    ft_write(a, X + 16, 4, 7);
+    sync_returned(&engine, sync_of(a), TASK + 32, SYNC_WATCH_TASK, 0);
+    sync_entered(&engine, sync_of(b), TASK + 32, SYNC_WATCH_TASK, 0);
+    ft_write(b, X + 16, 4, 8);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+}
+
+/* --- the order of locks ------------------------------------------------------------------------------------------- */
+
+static void lock(ft_thread *t, uint64_t mutex)
+{
+    call(t, "pthread_mutex_lock", mutex, 0, 0, 0);
+}
+static void unlock(ft_thread *t, uint64_t mutex)
+{
+    call(t, "pthread_mutex_unlock", mutex, 0, 0, 0);
+}
+static void lock_both(ft_thread *t, uint64_t one, uint64_t two)
+{
+    lock(t, one);
+    lock(t, two);
+    unlock(t, two);
+    unlock(t, one);
+}
+static uint64_t deadlocks(void)
+{
+    uint64_t n = rep->deadlocks;
+    rep->deadlocks = 0;
+    return n;
+}
+enum { L1 = 0x700200, L2 = 0x700300, L3 = 0x700400, GATE = 0x700500 };
+
+static void test_a_cycle_of_two_threads_is_told_once(void)
+{
+    lock_both(a, L1, L2);
+    lock_both(a, L2, L1);
+    TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, deadlocks(), "one thread cannot lock itself up so");
+    lock_both(b, L2, L1);
+    TEST_ASSERT_EQUAL_UINT64(1, deadlocks());
+    TEST_ASSERT_NOT_NULL(strstr(report_test_said(&host), "lock-order-inversion"));
+}
+
+static void test_a_cycle_of_three(void)
+{
+    lock_both(first, L1, L2);
+    lock_both(a, L2, L3);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+    lock_both(b, L3, L1);
+    TEST_ASSERT_EQUAL_UINT64(1, deadlocks());
+}
+
+static void test_what_cannot_close_is_no_deadlock(void)
+{
+    lock(a, GATE); /* a gate around both */
+    lock_both(a, L1, L2);
+    unlock(a, GATE);
+    lock(b, GATE);
+    lock_both(b, L2, L1);
+    unlock(b, GATE);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+
+    lock(a, L1 + 8); /* only tried */
+    call(a, "pthread_mutex_trylock", L2 + 8, 0, 0, 0);
+    unlock(a, L2 + 8);
+    unlock(a, L1 + 8);
+    lock_both(b, L2 + 8, L1 + 8);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+
+    call(a, "pthread_rwlock_rdlock", L1 + 16, 0, 0, 0); /* readers do not wait for readers */
+    call(a, "pthread_rwlock_rdlock", L2 + 16, 0, 0, 0);
+    call(a, "pthread_rwlock_unlock", L2 + 16, 0, 0, 0);
+    call(a, "pthread_rwlock_unlock", L1 + 16, 0, 0, 0);
+    call(b, "pthread_rwlock_rdlock", L2 + 16, 0, 0, 0);
+    call(b, "pthread_rwlock_rdlock", L1 + 16, 0, 0, 0);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+    call(b, "pthread_rwlock_unlock", L1 + 16, 0, 0, 0);
+    call(b, "pthread_rwlock_unlock", L2 + 16, 0, 0, 0);
+
+    lock_both(a, L1 + 24, L2 + 24); /* over before the other begins */
+    ft_end(a);
+    call(first, "pthread_join", 1, 0, 0, 0);
+    lock_both(first, L2 + 24, L1 + 24);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+
+    lock_both(b, L1 + 32, L2 + 32); /* another lock by then */
+    call(b, "pthread_mutex_destroy", L1 + 32, 0, 0, 0);
+    lock_both(first, L2 + 32, L1 + 32);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+    lock_both(b, L1 + 40, L2 + 40);
+    call(b, "malloc", 64, 0, 0, L1 + 40);
+    lock_both(first, L2 + 40, L1 + 40);
+    TEST_ASSERT_EQUAL_UINT64(0, deadlocks());
+}
+
 int main(void)
 {
     UNITY_BEGIN();
@@ -282,5 +603,17 @@ int main(void)
     RUN_TEST(test_a_join_orders_when_it_succeeds);
     RUN_TEST(test_what_is_initialised_again_was_never_released);
     RUN_TEST(test_memory_is_the_programs_between_allocation_and_free);
+    RUN_TEST(test_a_wait_that_is_cancelled_has_its_mutex_again);
+    RUN_TEST(test_a_mutex_goes_on_when_its_owner_dies);
+    RUN_TEST(test_who_is_detached_is_told);
+    RUN_TEST(test_what_is_written_to_a_descriptor_is_known_to_who_reads_it);
+    RUN_TEST(test_a_call_accesses_the_memory_it_is_given);
+    RUN_TEST(test_signals_come_after_what_sent_them);
+    RUN_TEST(test_a_region_comes_after_what_was_before_it_and_before_what_is_after_it);
+    RUN_TEST(test_barriers_of_a_team_order_it);
+    RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
+    RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
+    RUN_TEST(test_a_cycle_of_three);
+    RUN_TEST(test_what_cannot_close_is_no_deadlock);
     return UNITY_END();
 }

@@ -1,0 +1,93 @@
+/* The stack of an access, for the core to keep with it. Walking it (runtime/report/stack.c) is the dearest part of an
+ * access that is not settled inline, and the same access mostly comes with the same stack. So each thread remembers for
+ * some accesses which words the walk has read: as long as they are the same, so is the stack. */
+#include "runtime/probe/probe.h"
+
+#include <sys/mman.h>
+
+enum { MEMOS = 64, WORDS = 2 * FT_FRAMES };
+
+typedef struct {
+    ft_site site, result; /* result 0: empty */
+    uint64_t sp;
+    uint32_t count;
+    bool overflow; /* more was read than is remembered */
+    struct {
+        uint64_t at, value;
+    } words[WORDS];
+} stack_memo;
+
+struct probe_stacks {
+    stack_memo memos[MEMOS];
+};
+
+static stack_memo *memo_of(probe_thread *self, ft_site site, uint64_t sp)
+{
+    if (!self->stacks)
+        self->stacks = sys_map(NULL, sizeof *self->stacks, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (!self->stacks) return NULL;
+    uint64_t hash = (site ^ sp << 20) * 0x9e3779b97f4a7c15u;
+    return &self->stacks->memos[hash >> 58];
+}
+_Static_assert(MEMOS == 1 << (64 - 58), "the hash's bits");
+
+/* Requires that the words are of this thread's stack, above its stack pointer. */
+static bool is_same(const stack_memo *memo)
+{
+    for (uint32_t i = 0; i < memo->count; i++)
+        if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
+    return true;
+}
+
+bool stack_read(uint64_t from, void *to, size_t size)
+{
+    probe_thread *self = &probe_self;
+    const uint64_t low = self->stack_is_fixed ? self->stack_low : self->stack_seen;
+    stack_memo *memo = self->walking;
+    if (size != sizeof(uint64_t) || !low || from < low || from >= self->stack_high - size) {
+        if (memo) memo->overflow = true;
+        return sys_copy(to, from, size);
+    }
+    const uint64_t value = *(const uint64_t *)from;
+    *(uint64_t *)to = value;
+    if (!memo) return true;
+    if (memo->count < WORDS) {
+        memo->words[memo->count].at = from;
+        memo->words[memo->count++].value = value;
+    } else {
+        memo->overflow = true;
+    }
+    return true;
+}
+
+ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
+{
+    (void)context;
+    probe_thread *self = &probe_self;
+    if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
+    stack_memo *memo = memo_of(self, site, self->stack_seen);
+    if (memo && memo->result && memo->site == site && memo->sp == self->stack_seen && is_same(memo))
+        return memo->result;
+    if (memo) {
+        memo->result = 0;
+        memo->site = site;
+        memo->sp = self->stack_seen;
+        memo->count = 0;
+        memo->overflow = false;
+    }
+    stack_place place = {.pc = self->pc_seen, .sp = self->stack_seen, .bp = self->frame_seen};
+    uint64_t frames[FT_FRAMES];
+    self->walking = memo;
+    uint32_t count = stack_walk(probe.report, place, frames, (uint32_t)probe.report->options.stack_depth);
+    self->walking = NULL;
+    ft_site result = ft_stack_put(probe.core, site, frames, count);
+    if (memo && !memo->overflow) memo->result = result;
+    return result;
+}
+
+void stack_forget(void)
+{
+    if (probe_self.stacks) sys_unmap(probe_self.stacks, sizeof *probe_self.stacks);
+    probe_self.stacks = NULL;
+}

@@ -1,0 +1,21 @@
+# The kernels that tools/bench measures with: kernels/NAME.c, built as a user would (-O2 -g) with pthreads and, where
+# gcc has it, with OpenMP, into samples/kernels/NAME-pthreads and NAME-openmp of the build tree. Target `kernels`.
+file(GLOB sources CONFIGURE_DEPENDS kernels/*.c)
+set(team ${CMAKE_CURRENT_SOURCE_DIR}/kernels/team.h)
+set(programs "")
+file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels)
+set(flags_pthreads -DUSE_PTHREADS -pthread)
+set(flags_openmp -fopenmp)
+foreach(source ${sources})
+    get_filename_component(name ${source} NAME_WE)
+    foreach(with pthreads openmp)
+        if(NOT RACE_GCC OR (with STREQUAL "openmp" AND NOT RACE_OPENMP_gcc))
+            continue()
+        endif()
+        set(program ${CMAKE_CURRENT_BINARY_DIR}/kernels/${name}-${with})
+        add_custom_command(OUTPUT ${program} DEPENDS ${source} ${team} VERBATIM COMMENT ""
+            COMMAND ${RACE_GCC} -std=gnu17 -O2 -g ${flags_${with}} -o ${program} ${source} -lm)
+        list(APPEND programs ${program})
+    endforeach()
+endforeach()
+add_custom_target(kernels ALL DEPENDS ${programs})

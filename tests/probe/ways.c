@@ -1,0 +1,114 @@
+/* Sites of all kinds of room: for a jump, next to room for one, in front of jump targets, of one byte. Every way to
+ * inject a check is needed, and what the code computes must stay the same, with all signals blocked too.
+ *
+ * Prints one number per function, twice: first with one thread, then with two and all signals blocked. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static unsigned char from[256], to[256];
+
+/* Room: five bytes and more in one block. */
+__attribute__((noinline)) static long roomy(const int *p)
+{
+    long sum = 0;
+    for (int i = 0; i < 8; i++)
+        sum += p[i] * 3L + p[i + 8];
+    return sum;
+}
+
+/* No room: each access is two bytes long, and each next instruction is jumped to. */
+long tight(const long *p, long count);
+__asm__(".text\n .globl tight\n .type tight, @function\n tight:\n"
+        " xor %eax, %eax\n"
+        "1: test $1, %sil\n je 2f\n"
+        " mov (%rdi), %ecx\n" /* 2 bytes */
+        "2: add %rcx, %rax\n"
+        " test $2, %sil\n je 3f\n"
+        " mov (%rdi), %edx\n"
+        "3: add %rdx, %rax\n"
+        " dec %rsi\n jne 1b\n"
+        " ret\n .size tight, . - tight\n");
+
+/* One byte each, with targets between them. */
+long bytes(const void *source, void *target, long count);
+__asm__(".text\n .globl bytes\n .type bytes, @function\n bytes:\n"
+        " xchg %rdi, %rsi\n mov %rdx, %rcx\n xor %eax, %eax\n xor %edx, %edx\n"
+        "1: test $3, %cl\n je 2f\n"
+        " lodsb\n" /* 1 byte */
+        "2: stosb\n"
+        "3: add %rax, %rdx\n"
+        " test $5, %cl\n jne 4f\n"
+        " movsb\n"
+        "4: dec %rcx\n jne 1b\n"
+        " mov %rdx, %rax\n ret\n .size bytes, . - bytes\n");
+
+/* Calls through memory, and a call right behind an access of two bytes. */
+__attribute__((noinline)) static long twice(long n)
+{
+    return 2 * n;
+}
+static long (*const volatile table[4])(long) = {twice, twice, twice, twice};
+long calls(long (*const volatile *t)(long), const long *p);
+__asm__(
+    ".text\n .globl calls\n .type calls, @function\n calls:\n .cfi_startproc\n"
+    " push %rbx\n .cfi_def_cfa_offset 16\n push %rbp\n .cfi_def_cfa_offset 24\n push %rsi\n .cfi_def_cfa_offset 32\n"
+    " mov %rdi, %rbx\n mov %rsi, %rbp\n xor %edi, %edi\n"
+    " mov (%rsi), %edi\n call *(%rbx)\n"
+    " mov %rax, %rdi\n call *8(%rbx)\n"
+    " mov %rax, %rdi\n mov 16(%rbx), %rax\n mov %rax, (%rsp)\n call *(%rsp)\n"
+    " pop %rsi\n pop %rbp\n pop %rbx\n ret\n .cfi_endproc\n .size calls, . - calls\n");
+
+/* loop and jrcxz in what is displaced. */
+long loops(const int *p, long count);
+__asm__(".text\n .globl loops\n .type loops, @function\n loops:\n"
+        " xor %eax, %eax\n mov %rsi, %rcx\n jrcxz 2f\n"
+        "1: add (%rdi), %eax\n loop 1b\n"
+        "2: ret\n .size loops, . - loops\n");
+
+static int ints[32];
+static long longs[8];
+
+static void work(void)
+{
+    for (int i = 0; i < 256; i++)
+        from[i] = (unsigned char)(i * 37);
+    for (int i = 0; i < 32; i++)
+        ints[i] = i * i;
+    for (int i = 0; i < 8; i++)
+        longs[i] = i + 5;
+    memset(to, 0, sizeof to);
+    printf("%ld", roomy(ints));
+    printf(" %ld", tight(longs, 50));
+    long sum = bytes(from, to, 100);
+    for (int i = 0; i < 256; i++)
+        sum = sum * 31 + to[i];
+    printf(" %ld", sum);
+    printf(" %ld", calls(table, longs));
+    printf(" %ld %ld\n", loops(ints + 3, 20), loops(ints, 0));
+    fflush(stdout);
+}
+
+static void *blocked(void *unused)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    work();
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t other;
+    work();
+    pthread_create(&other, NULL, blocked, NULL);
+    pthread_join(other, NULL);
+    pthread_create(&other, NULL, blocked, NULL);
+    pthread_detach(other);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    pthread_exit(NULL);
+}
