@@ -7,11 +7,12 @@
  *   join.c       which calls wait for which threads
  *   order.c      shb_ordered: may two points run at the same time?
  *   event.c      which threads run the handlers of events, signals and exits
- *   lock.c       the locks that are certainly held at each point; lockset.c: sets of locks as numbers
- *   value.c      what values are sums of; branch.c: what a branch says about them
+ *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
+ *                go, and calls; lock_flow.c: in one function; lockset.c: sets of locks as numbers
+ *   guard.c      locks as an access sees them, and in words
+ *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
- *   share.c      which ranges more than one origin accesses
  *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
  *   fresh.c      objects that nobody else knows yet
  *   open.c       hb_open: all of it

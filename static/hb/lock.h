@@ -58,8 +58,36 @@ typedef struct hb_locks {
     VEC(spin_place) guards;
 } hb_locks;
 
+/* --- lock_name.c ------------------------------------------------------------------------------------------------------ */
+
+uint32_t lock_sum_number(hb *h, uint32_t func, const value_sum *sum); /* in hb_locks.sums */
+uint64_t lock_place_kind(const hb *h, const pta_place *place); /* where in objects of which kind */
+/* What `sum`, which out->places are the places of, means in a function. */
+void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out);
+/* What argument `arg` of a call, plus `add`, means. */
+void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out);
+uint32_t lock_by_name(hb *h, const char *name, bool shared);
+uint32_t lock_add(hb *h, uint32_t set, const lock_name *name);
+
+/* --- lock_release.c --------------------------------------------------------------------------------------------------- */
+
+uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found);
+uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name);
+/* The instance lets go of a lock that it has not taken. */
+void lock_note_release(hb *h, uint32_t instance, lock_release r);
+ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg);
+uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee, unsigned depth);
+
+/* --- lock_flow.c ------------------------------------------------------------------------------------------------------ */
+
+/* From the begin of a block to instruction `until`. */
+uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t set, uint32_t until);
+/* What is held at the end, when `entry` is held at the begin; fills `blocks`. */
+uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks);
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
+
+/* --- lock.c ----------------------------------------------------------------------------------------------------------- */
 
 void hb_locks_open(hb *h);
 void hb_locks_close(hb *h);

@@ -1,0 +1,288 @@
+/* The locks held at each block of one instance, forward over its control flow. Locks made of atomics (a spinning xchg or cmpxchg)
+ * count on the branch on which they were free. Requires the summaries of what it calls, as far as they are known by now. */
+#include <Zydis/Zydis.h>
+
+#include "static/hb/lock.h"
+
+static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const sync_entry *sync)
+{
+    lock_name name = {0};
+    if (sync->arg >= 0) lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
+    switch (sync->kind) {
+    case SYNC_ACQUIRE:
+        if (sync->when != SYNC_ALWAYS) break;
+        set = sync->lock ? lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared)) : lock_add(h, set, &name);
+        if (sync->other >= 0) { /* takes both */
+            lock_name_argument(h, instance, call, (unsigned)sync->other, 0, sync->shared, &name);
+            set = lock_add(h, set, &name);
+        }
+        break;
+    case SYNC_RELEASE:
+        if (sync->lock) {
+            bool found = false;
+            uint32_t lock = lock_by_name(h, sync->lock, false);
+            set = lock_drop(h, set, lock, &found);
+            if (!found) lock_note_release(h, instance, (lock_release){.kind = RELEASE_LOCK, .lock = lock});
+        } else {
+            set = lock_release_named(h, instance, set, &name);
+        }
+        break;
+    case SYNC_ONCE: /* whoever has passed comes after what was run */
+        lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
+        set = lock_add(h, set, &name);
+        break;
+    case SYNC_WAIT: /* a semaphore that begins with 1 is a lock */
+        if (sync->when == SYNC_ALWAYS && hb_semaphore_value(h, instance, call, sync) == 1) set = lock_add(h, set, &name);
+        break;
+    case SYNC_POST:
+        if (hb_semaphore_value(h, instance, call, sync) == 1) set = lock_release_named(h, instance, set, &name);
+        break;
+    case SYNC_GUARD_END:
+        set = lock_release_named(h, instance, set, &name);
+        lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
+        set = lock_add(h, set, &name);
+        break;
+    default: break;
+    }
+    vec_free(&name.places);
+    return set;
+}
+
+static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    if (set == LOCKSET_ALL) return set;
+    const sync_entry *sync = hb_call_sync(h, instance, call);
+    if (sync) {
+        set = after_sync(h, instance, set, call, sync);
+        if (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE) return set;
+    }
+    uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (hb_spawns(h, &h->edges[first + i])) continue;
+        any = true;
+        uint32_t one = lock_after_callee(h, instance, set, call, h->edges[first + i].callee, 0);
+        result = lockset_meet(&h->locks->table, result, one);
+    }
+    return any ? result : set;
+}
+
+bool hb_is_spin(const hb *h, const pta_place *place)
+{
+    uint32_t site = h->program->sites.data[place->site].memory;
+    int64_t at = h->program->sites.data[place->site].base + place->offset;
+    for (uint32_t i = 0; i < h->locks->spins.len; i++) {
+        const pta_place *spin = &h->locks->spins.data[i].place;
+        if (spin->site == site && spin->context == place->context && spin->offset == at) return true;
+    }
+    return false;
+}
+
+/* Stores to locks that are made of atomics. */
+static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo, uint32_t hi)
+{
+    if (!h->locks->instances[instance].has_spin || set == LOCKSET_ALL) return set;
+    uint32_t func = h->instances[instance].func, count;
+    const ir_func *ir = hb_code(h, func)->ir;
+    const pta_access *accesses = pta_accesses(h->program, func, &count);
+    lock_name name = {0};
+    for (uint32_t a = 0; a < count; a++) {
+        if (accesses[a].insn < lo || accesses[a].insn >= hi || !(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_FRAME) continue;
+        pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+        bool spin = false;
+        for (uint32_t i = 0; i < name.places.len && !spin; i++)
+            spin = hb_is_spin(h, &name.places.data[i]);
+        uint32_t v = hb_access_ir(h, func, accesses[a].insn, accesses[a].flags);
+        if (!spin || !v) continue;
+        bool tries = accesses[a].flags & IR_COND; /* cmpxchg does not let go */
+        if (tries) continue;
+        value_sum sum = value_address(ir, &ir->insns[v]);
+        lock_name_address(h, func, &sum, false, &name);
+        set = lock_release_named(h, instance, set, &name);
+    }
+    vec_free(&name.places);
+    return set;
+}
+
+/* Through a block, up to an instruction (HB_NONE: to its end). */
+uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t set, uint32_t until)
+{
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    const lift_block *b = &f->blocks[block];
+    uint32_t end = b->first_insn + b->insn_count, at = b->first_insn, low = 0, high = own->call_count;
+    if (until < end) end = until;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->calls[middle].insn < b->first_insn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
+        set = after_stores(h, instance, set, at, own->calls[c].insn);
+        set = after_call(h, instance, set, &own->calls[c]);
+        at = own->calls[c].insn + 1;
+    }
+    return after_stores(h, instance, set, at, end);
+}
+
+static uint32_t add_edge_access(hb *h, uint32_t instance, uint32_t set, ir_value access, bool shared)
+{
+    uint32_t func = h->instances[instance].func, count;
+    const ir_func *ir = hb_code(h, func)->ir;
+    const pta_access *accesses = pta_accesses(h->program, func, &count);
+    lock_name name = {0};
+    for (uint32_t a = 0; a < count; a++)
+        if (accesses[a].insn == ir->insns[access].insn && accesses[a].flags == ir->insns[access].flags) {
+            pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+            value_sum sum = value_address(ir, &ir->insns[access]);
+            lock_name_address(h, func, &sum, shared, &name);
+            set = lock_add(h, set, &name);
+            break;
+        }
+    vec_free(&name.places);
+    return set;
+}
+
+static uint16_t mnemonic_of(const ir_func *ir, ir_value v)
+{
+    return ir->func->insns[ir->insns[v].insn].mnemonic;
+}
+
+/* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
+ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
+{
+    ir_value sides[] = {c->a, c->b};
+    if (c->code != VALUE_EQUAL) return 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!sides[i] || ir->insns[sides[i]].op != IR_LOAD) continue;
+        ir_value access = ir->insns[sides[i]].a;
+        if (!(ir->insns[access].flags & IR_ATOMIC) || !(ir->insns[access].flags & IR_WRITE)) continue;
+        uint16_t mnemonic = mnemonic_of(ir, access);
+        if (mnemonic == ZYDIS_MNEMONIC_XCHG && !c->b && c->imm == 0) return access;
+        if (mnemonic != ZYDIS_MNEMONIC_CMPXCHG) continue;
+        ir_value other = sides[1 - i];
+        if (other ? ir->insns[other].op == IR_CONST && ir->insns[other].imm == 0 : c->imm == 0) return access;
+        if (other && ir->insns[other].op == IR_PHI) { /* `expected` is set to zero each time round */
+            bool zero = true;
+            for (uint32_t k = 0; k < ir->insns[other].b; k++) {
+                ir_value v = value_plain(ir, ir->args[ir->insns[other].a + k], 4);
+                zero &= v && ir->insns[v].op == IR_CONST && !ir->insns[v].imm;
+            }
+            if (zero) return access;
+        }
+    }
+    return 0;
+}
+
+/* The number of a section, whichever call it came from. */
+static bool is_section(const hb *h, uint32_t instance, const ir_func *ir, ir_value v)
+{
+    const ir_insn *phi = &ir->insns[v];
+    for (uint32_t i = 0; i < phi->b; i++) {
+        const ir_insn *result = &ir->insns[value_plain(ir, ir->args[phi->a + i], 4)];
+        const hb_call *call = result->op == IR_RESULT ? hb_call_at(h, h->instances[instance].func, ir->insns[result->a].insn) : NULL;
+        if (!call || !call->sync || call->sync->kind != SYNC_SECTION) return false;
+    }
+    return phi->b > 0;
+}
+
+static uint32_t add_section(hb *h, uint32_t set, int64_t number)
+{
+    static const char *const names[] = {"omp section 0", "omp section 1", "omp section 2", "omp section 3", "omp section 4", "omp section 5",
+                                        "omp section 6", "omp section 7", "omp section 8"};
+    if (number < 1 || number > 8) return set;
+    return lockset_add(&h->locks->table, set, lock_by_name(h, names[number], false));
+}
+
+/* What is gained when a branch goes one way. */
+static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t edge, uint32_t set)
+{
+    value_condition c;
+    if (set == LOCKSET_ALL || f->blocks[block].end_kind != END_BRANCH) return set;
+    if (!value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return set;
+    ir_value spin = lock_spin_access(f->ir, &c);
+    if (spin) return add_edge_access(h, instance, set, spin, false);
+    if (!c.a || c.b) return set;
+    const ir_insn *value = &f->ir->insns[c.a];
+    bool zero = c.code == VALUE_EQUAL && c.imm == 0;
+    bool nonzero = (c.code == VALUE_NOT_EQUAL && c.imm == 0) || (c.code == VALUE_EQUAL && c.imm != 0);
+    if (value->op == IR_LOAD && nonzero && h->locks->guards.len) { /* a C++ static that is there already */
+        const ir_insn *access = &f->ir->insns[value->a];
+        uint32_t count;
+        const pta_access *accesses = pta_accesses(h->program, h->instances[instance].func, &count);
+        pta_places places = {0};
+        bool guard = false;
+        for (uint32_t a = 0; a < count && !guard; a++) {
+            if (accesses[a].insn != access->insn) continue;
+            pta_access_places_in(h->p, instance, &accesses[a], &places);
+            for (uint32_t i = 0; i < places.len && !guard; i++)
+                for (uint32_t g = 0; g < h->locks->guards.len && !guard; g++)
+                    guard = places.data[i].site == h->locks->guards.data[g].place.site &&
+                            places.data[i].offset == h->locks->guards.data[g].place.offset;
+        }
+        vec_free(&places);
+        return guard ? add_edge_access(h, instance, set, value->a, true) : set;
+    }
+    if (value->op == IR_PHI && c.code == VALUE_EQUAL && is_section(h, instance, f->ir, c.a)) return add_section(h, set, c.imm);
+    if (value->op != IR_RESULT || value->var != IR_RAX) return set;
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, f->ir->insns[value->a].insn);
+    const sync_entry *sync = call ? hb_call_sync(h, instance, call) : NULL;
+    if (!sync) return set;
+    if (sync->kind == SYNC_NUMBER && c.code == VALUE_EQUAL) {
+        static const char *const numbers[] = {"omp thread 0", "omp thread 1", "omp thread 2", "omp thread 3"};
+        return c.imm >= 0 && c.imm < 4 ? lockset_add(&h->locks->table, set, lock_by_name(h, numbers[c.imm], false)) : set;
+    }
+    if (sync->kind == SYNC_SECTION && c.code == VALUE_EQUAL) return add_section(h, set, c.imm);
+    bool yes = sync->when == SYNC_ZERO ? zero : sync->when == SYNC_NONZERO && nonzero;
+    if (sync->kind == SYNC_GUARD && zero) { /* another thread has made it */
+        lock_name made = {0};
+        lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &made);
+        set = lock_add(h, set, &made);
+        vec_free(&made.places);
+        return set;
+    }
+    if (!yes || (sync->kind != SYNC_ACQUIRE && sync->kind != SYNC_GUARD)) return set;
+    if (sync->lock) return lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared));
+    lock_name name = {0};
+    lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
+    set = lock_add(h, set, &name);
+    vec_free(&name.places);
+    return set;
+}
+
+/* All blocks, from what is held on entry. Returns what is held at the end. */
+uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    lockset_table *t = &h->locks->table;
+    uint32_t end = LOCKSET_ALL;
+    for (uint32_t b = 0; b < f->block_count; b++)
+        blocks[b] = LOCKSET_ALL;
+    blocks[0] = entry;
+    bool unknown = false;
+    for (bool changed = true; changed;) {
+        changed = false;
+        end = LOCKSET_ALL;
+        for (uint32_t i = 0; i < f->ir->rpo_count; i++) {
+            uint32_t block = f->ir->rpo[i];
+            const lift_block *b = &f->blocks[block];
+            if (blocks[block] == LOCKSET_ALL) continue;
+            uint32_t out = lock_through_block(h, instance, f, block, blocks[block], HB_NONE);
+            if (out == LOCKSET_ALL) continue;
+            if (b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail) end = lockset_meet(t, end, out);
+            if (b->end_kind == END_UNKNOWN && !unknown) {
+                unknown = changed = true;
+                for (uint32_t other = 0; other < f->block_count; other++)
+                    blocks[other] = LOCKSET_EMPTY;
+            }
+            for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+                uint32_t to = f->edges[e].to, next = lockset_meet(t, blocks[to], over_edge(h, instance, f, block, e, out));
+                if (next == blocks[to]) continue;
+                blocks[to] = next;
+                changed = true;
+            }
+        }
+    }
+    return unknown ? LOCKSET_EMPTY : end;
+}

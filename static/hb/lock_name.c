@@ -1,0 +1,129 @@
+/* Which lock an address means. It is known by its object when there is but one such object, and by the value of the address inside
+ * of one function: `o->lock` is value o plus a constant, and so is `o->field`; their distance is what both sides of a pair must
+ * have in common. Requires the instances and origins of h. */
+#include "static/hb/lock.h"
+
+static uint32_t instance_of(const hb *h, uint32_t func, uint32_t context)
+{
+    return map_get(&h->locks->instance_map, (uint64_t)func << 32 | context);
+}
+
+/* --- single objects --------------------------------------------------------------------------------------------------- */
+
+bool hb_single(const hb *h, const pta_place *place)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    if (!place->exact) return false;
+    if (site->kind == PTA_STATIC) return true;
+    if (site->kind != PTA_HEAP && site->kind != PTA_FRAME) return false;
+    uint32_t instance = instance_of(h, site->func, place->context);
+    if (instance == MAP_NONE) return false;
+    if (h->once[instance]) return true;
+    if (site->kind == PTA_HEAP) return false;
+    for (uint32_t o = 0; o < h->origins.len; o++) /* frames: one at a time in a thread that is alone */
+        if (hb_bit(h->origins.data[o].self, instance) && (h->origins.data[o].overlaps || h->origins.data[o].twin != HB_NONE)) return false;
+    return true;
+}
+
+static uint32_t object_lock(hb *h, const pta_place *place, bool shared)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    return lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_OBJECT, .shared = shared,
+                                                         .a = hb_object(h, site->memory, place->context), .twin = LOCK_NO_TWIN,
+                                                         .at = site->base + place->offset});
+}
+
+/* --- the lock that an address means ------------------------------------------------------------------------------------- */
+
+uint32_t lock_sum_number(hb *h, uint32_t func, const value_sum *sum)
+{
+    uint64_t hash = func;
+    for (uint32_t i = 0; i < sum->count; i++)
+        hash = map_hash(hash * 31 + sum->terms[i].leaf + ((uint64_t)sum->terms[i].factor << 32));
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->locks->sum_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->locks->sums.len;
+            vec_push(&h->locks->sums, *sum);
+            vec_push(&h->locks->sum_func, func);
+            return *at;
+        }
+        if (h->locks->sum_func.data[*at] == func && value_same_terms(&h->locks->sums.data[*at], sum)) return *at;
+    }
+}
+
+/* Where in objects of which kind. */
+uint64_t lock_place_kind(const hb *h, const pta_place *place)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    uint64_t at = (uint64_t)(site->base + place->offset);
+    return map_hash(((uint64_t)site->memory << 32) + at * 2 + 1) | 1;
+}
+
+void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out)
+{
+    out->object = out->value = UINT32_MAX;
+    out->sum = *sum;
+    if (out->places.len == 1 && hb_single(h, &out->places.data[0])) out->object = object_lock(h, &out->places.data[0], shared);
+    if (!sum->known || !sum->count) return;
+    uint64_t kind = out->places.len ? lock_place_kind(h, &out->places.data[0]) : 0;
+    for (uint32_t i = 1; i < out->places.len; i++)
+        if (lock_place_kind(h, &out->places.data[i]) != kind) kind = 0;
+    out->value = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_VALUE, .shared = shared, .a = lock_sum_number(h, func, sum),
+                                                               .b = func, .twin = out->object, .at = sum->add});
+    while (h->locks->kinds.len <= out->value)
+        vec_push(&h->locks->kinds, 0);
+    h->locks->kinds.data[out->value] = kind;
+}
+
+static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    pta_operand what = h->program->calls.data[call->call].args[arg];
+    vec_clear(&out->places);
+    if (what.var != PTA_NO_VAR) {
+        what.delta += (int32_t)add;
+        hb_points_to(h, instance, what, &out->places);
+    }
+    value_sum sum = {0};
+    if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
+    sum.add += add;
+    lock_name_address(h, h->instances[instance].func, &sum, shared, out);
+}
+
+/* The same, asked once: the flow comes by many times. */
+void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
+{
+    uint64_t hash = map_hash(map_hash((uint64_t)instance << 32 | call->call) + (uint64_t)add * 16 + arg * 2 + shared);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->locks->name_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->locks->names.len;
+            lock_argument a = {.instance = instance, .call = call->call, .arg = (uint8_t)arg, .shared = shared, .add = add};
+            find_argument(h, instance, call, arg, add, shared, &a.name);
+            vec_push(&h->locks->names, a);
+        }
+        const lock_argument *known = &h->locks->names.data[*at];
+        if (known->instance != instance || known->call != call->call || known->arg != arg || known->shared != shared || known->add != add)
+            continue;
+        vec_clear(&out->places);
+        for (uint32_t i = 0; i < known->name.places.len; i++)
+            vec_push(&out->places, known->name.places.data[i]);
+        out->object = known->name.object;
+        out->value = known->name.value;
+        out->sum = known->name.sum;
+        return;
+    }
+}
+
+uint32_t lock_by_name(hb *h, const char *name, bool shared)
+{
+    return lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_NAMED, .shared = shared, .twin = LOCK_NO_TWIN, .name = name});
+}
+
+uint32_t lock_add(hb *h, uint32_t set, const lock_name *name)
+{
+    if (name->object != UINT32_MAX) set = lockset_add(&h->locks->table, set, name->object);
+    if (name->value != UINT32_MAX) set = lockset_add(&h->locks->table, set, name->value);
+    return set;
+}

@@ -1,0 +1,265 @@
+/* Letting go of locks, and what calls leave of those that are held: summaries of what a function takes and keeps, and what it lets
+ * go of. A release that names no held lock lets go of every lock that it may mean. Values are handed to callees and back as
+ * far as they are parameters. */
+#include "static/hb/lock.h"
+
+/* --- letting go ---------------------------------------------------------------------------------------------------------- */
+
+/* A lock, in whichever mode it is held, and whatever is known to be the same. */
+uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found)
+{
+    lockset_table *t = &h->locks->table;
+    lock_element e = t->locks.data[lock];
+    for (unsigned shared = 0; shared < 2; shared++) {
+        e.shared = shared;
+        if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) {
+            lock_element twin = t->locks.data[e.twin];
+            twin.shared = shared;
+            e.twin = lockset_lock(t, twin);
+        }
+        uint32_t id = lockset_lock(t, e);
+        if (!lockset_has(t, set, id)) continue;
+        *found = true;
+        set = lockset_remove(t, set, id);
+        if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) set = lockset_remove(t, set, e.twin);
+        uint32_t count;
+        lockset_members(t, set, &count);
+        for (uint32_t i = 0; i < count;) {
+            uint32_t other = lockset_members(t, set, &count)[i];
+            uint32_t twin = t->locks.data[other].twin;
+            if (twin != LOCK_NO_TWIN && (twin == id || twin == e.twin)) {
+                set = lockset_remove(t, set, other);
+                lockset_members(t, set, &count);
+            } else {
+                i++;
+            }
+        }
+    }
+    return set;
+}
+
+static bool may_be(hb *h, uint32_t lock, const pta_places *places)
+{
+    lock_element e = h->locks->table.locks.data[lock];
+    if (e.kind == LOCK_HOLDER || e.kind == LOCK_NAMED) return false;
+    if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) return may_be(h, e.twin, places);
+    if (!places->len) return true;
+    for (uint32_t i = 0; i < places->len; i++) {
+        const pta_site *site = &h->program->sites.data[places->data[i].site];
+        if (e.kind == LOCK_VALUE) {
+            if (!hb_single(h, &places->data[i])) return true;
+            continue;
+        }
+        if (hb_object(h, site->memory, places->data[i].context) != e.a) continue;
+        if (!places->data[i].exact || site->base + places->data[i].offset == e.at) return true;
+    }
+    return false;
+}
+
+static uint32_t drop_places(hb *h, uint32_t set, const pta_places *places, bool *found)
+{
+    lockset_table *t = &h->locks->table;
+    uint32_t count;
+    lockset_members(t, set, &count);
+    for (uint32_t i = 0; i < count;) {
+        uint32_t lock = lockset_members(t, set, &count)[i];
+        if (may_be(h, lock, places)) {
+            *found = true;
+            set = lockset_remove(t, set, lock);
+            lockset_members(t, set, &count);
+        } else {
+            i++;
+        }
+    }
+    return set;
+}
+
+static int param_of(const ir_func *ir, const value_sum *sum)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    if (!sum->known || sum->count != 1 || sum->terms[0].factor != 1) return -1;
+    const ir_insn *insn = &ir->insns[sum->terms[0].leaf];
+    for (int i = 0; insn->op == IR_ENTRY && i < 6; i++)
+        if (insn->var == registers[i]) return i;
+    return -1;
+}
+
+static bool same_release(const lock_release *x, const lock_release *y)
+{
+    if (x->kind != y->kind || x->param != y->param || x->at != y->at || x->lock != y->lock || x->places.len != y->places.len) return false;
+    for (uint32_t i = 0; i < x->places.len; i++) {
+        const pta_place *p = &x->places.data[i], *q = &y->places.data[i];
+        if (p->site != q->site || p->context != q->context || p->exact != q->exact || p->offset != q->offset) return false;
+    }
+    return true;
+}
+
+enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
+
+void lock_note_release(hb *h, uint32_t instance, lock_release r)
+{
+    lock_instance *l = &h->locks->instances[instance];
+    bool known = l->lets_all_go;
+    for (uint32_t i = 0; i < l->releases.len && !known; i++)
+        known = same_release(&l->releases.data[i], &r);
+    if (known) {
+        vec_free(&r.places);
+        return;
+    }
+    vec_push(&l->releases, r);
+    if (l->releases.len <= MOST_RELEASES) return;
+    for (uint32_t i = 0; i < l->releases.len; i++)
+        vec_free(&l->releases.data[i].places);
+    vec_clear(&l->releases);
+    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES});
+    l->lets_all_go = true;
+}
+
+/* What a release that named nothing held means to callers. */
+static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
+{
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    int param = param_of(ir, &name->sum);
+    if (param >= 0) {
+        lock_note_release(h, instance, (lock_release){.kind = RELEASE_PARAM, .param = (uint8_t)param, .at = name->sum.add});
+        return;
+    }
+    if (name->sum.known && name->sum.count == 1 && name->sum.terms[0].factor == 1 && !name->sum.add) {
+        const ir_insn *load = &ir->insns[name->sum.terms[0].leaf];
+        if (load->op == IR_LOAD) {
+            value_sum holder = value_address(ir, &ir->insns[load->a]);
+            int of = param_of(ir, &holder);
+            if (of >= 0)
+                lock_note_release(h, instance, (lock_release){.kind = RELEASE_HOLDER, .param = (uint8_t)of, .at = holder.add + load->imm});
+        }
+    }
+    lock_release r = {.kind = RELEASE_PLACES};
+    for (uint32_t i = 0; i < name->places.len; i++)
+        vec_push(&r.places, name->places.data[i]);
+    lock_note_release(h, instance, r);
+}
+
+uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name)
+{
+    bool found = false;
+    if (name->value != UINT32_MAX) set = lock_drop(h, set, name->value, &found);
+    if (name->object != UINT32_MAX) set = lock_drop(h, set, name->object, &found);
+    if (!found) {
+        set = drop_places(h, set, &name->places, &found);
+        note_foreign(h, instance, name);
+    }
+    return set;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------------------ */
+
+static bool frame_argument(const ir_func *ir, ir_value v, int64_t *at)
+{
+    int32_t offset;
+    uint8_t base;
+    if (!v || !ir_frame_offset(ir, v, &offset, &base)) return false;
+    *at = (int64_t)offset + ((int64_t)base << 40);
+    return true;
+}
+
+ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg)
+{
+    return call->value ? ir->args[ir->insns[call->value].a + IR_CALL_RDI + arg] : 0;
+}
+
+static uint32_t drop_holder(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const lock_release *r, bool *found)
+{
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    lockset_table *t = &h->locks->table;
+    int64_t at;
+    if (!frame_argument(ir, lock_call_argument(ir, call, r->param), &at)) return set;
+    uint32_t count;
+    const uint32_t *members = lockset_members(t, set, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const lock_element *e = &t->locks.data[members[i]];
+        if (e->kind != LOCK_HOLDER || e->b != h->instances[instance].func || e->at != at) continue;
+        uint32_t twin = e->twin, holder = members[i];
+        *found = true;
+        set = lock_drop(h, set, twin, found);
+        return lockset_remove(t, set, holder);
+    }
+    return set;
+}
+
+/* What a callee lets go of, in its caller. */
+static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee)
+{
+    lock_name name = {0};
+    bool held = false;
+    for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) { /* which may grow meanwhile, in recursion */
+        const lock_release r = h->locks->instances[callee].releases.data[i];
+        bool found = false;
+        if (r.kind == RELEASE_PARAM) {
+            lock_name_argument(h, instance, call, r.param, r.at, false, &name);
+            set = lock_release_named(h, instance, set, &name);
+        } else if (r.kind == RELEASE_HOLDER) {
+            set = drop_holder(h, instance, set, call, &r, &held);
+        } else if (r.kind == RELEASE_LOCK) {
+            set = lock_drop(h, set, r.lock, &found);
+        } else if (!held) {
+            uint32_t before = set;
+            set = drop_places(h, set, &r.places, &found);
+            if (before == set) {
+                lock_release copy = {.kind = RELEASE_PLACES};
+                for (uint32_t k = 0; k < r.places.len; k++)
+                    vec_push(&copy.places, r.places.data[k]);
+                lock_note_release(h, instance, copy); /* r is not looked at any more: it may be gone */
+            }
+        }
+    }
+    vec_free(&name.places);
+    return set;
+}
+
+/* What a callee has taken, in its caller. */
+static uint32_t apply_gain(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee)
+{
+    lockset_table *t = &h->locks->table;
+    uint32_t gain = h->locks->instances[callee].gain, count;
+    lock_name name = {0};
+    lockset_members(t, gain, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lock = lockset_members(t, gain, &count)[i], kept = UINT32_MAX;
+        lock_element e = t->locks.data[lock];
+        if (e.kind == LOCK_OBJECT || e.kind == LOCK_NAMED) {
+            set = lockset_add(t, set, kept = lock);
+        } else if (e.kind == LOCK_VALUE) {
+            value_sum sum = h->locks->sums.data[e.a];
+            const lift_func *f = hb_instance_code(h, callee);
+            int param = f ? param_of(f->ir, &sum) : -1;
+            if (param < 0) continue;
+            lock_name_argument(h, instance, call, (unsigned)param, e.at, e.shared, &name);
+            set = lock_add(h, set, &name);
+            kept = name.value != UINT32_MAX ? name.value : name.object;
+        }
+        const ir_func *ir = hb_instance_code(h, instance)->ir;
+        int64_t at;
+        for (unsigned a = 0; kept != UINT32_MAX && a < 3; a++)
+            if (frame_argument(ir, lock_call_argument(ir, call, a), &at))
+                set = lockset_add(t, set, lockset_lock(t, (lock_element){.kind = LOCK_HOLDER, .b = h->instances[instance].func,
+                                                                        .twin = kept, .at = at}));
+    }
+    vec_free(&name.places);
+    return set;
+}
+
+uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee, unsigned depth)
+{
+    const lock_instance *l = &h->locks->instances[callee];
+    if (!hb_instance_code(h, callee)) { /* a library function that calls back */
+        uint32_t result = set;
+        for (uint32_t e = h->out_first[callee]; e < h->out_first[callee + 1] && depth < 4; e++)
+            if (!hb_spawns(h, &h->edges[e]) && h->locks->instances[h->edges[e].callee].matters)
+                result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, h->edges[e].callee, depth + 1));
+        return result;
+    }
+    if (!l->matters) return set;
+    if (l->gain == LOCKSET_ALL) return LOCKSET_ALL;
+    set = apply_releases(h, instance, set, call, callee);
+    return apply_gain(h, instance, set, call, callee);
+}
