@@ -4,6 +4,7 @@
  * threads (change idempotency: dissertation, section 3.2.2). When no news is left, statements that go through pointers see the
  * new keys and add edges, which are the next news. */
 #include <omp.h>
+#include <stdlib.h>
 
 #include "static/pointer/graph.h"
 
@@ -164,6 +165,14 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
 
 enum { PARALLEL = 64 }; /* components in one step that are worth a second thread */
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Receivers in the order of their numbers, whichever thread has reached them: what is numbered next, instances and objects, then
+ * has the same numbers too. */
 static void finish_step(pta *p)
 {
     id_list all = {0};
@@ -176,6 +185,7 @@ static void finish_step(pta *p)
         }
         vec_clear(&p->lanes[t].touched);
     }
+    if (all.len > 1) qsort(all.data, all.len, sizeof *all.data, by_number);
     graph_next_step(p);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
     for (uint32_t i = 0; i < all.len; i++)

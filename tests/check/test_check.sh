@@ -130,6 +130,16 @@ expect 1 "$RACE" check --open "$work/lib.so"
 has_line '^race on calls '
 
 # --- JSON, and the same bytes each time ---
+# Large enough for two threads to meet: the C++ library is in it.
+future=$RACE_BUILD/samples/verdicts/verdict/cpp_future_wrong/clang-O0
+if [ -f "$future" ]; then
+    "$RACE" check --jobs 1 "$future" >"$work/alone" 2>&1
+    for run in 1 2 3 4; do
+        checks=$((checks + 1))
+        "$RACE" check --jobs 2 "$future" >"$work/together" 2>&1
+        cmp -s "$work/alone" "$work/together" || fail "with two threads other bytes than with one (run $run)"
+    done
+fi
 expect 1 "$RACE" check --format json --jobs 1 "$racy"
 cp "$work/out" "$work/one"
 expect 1 "$RACE" check --format json --jobs 2 "$racy"
