@@ -76,6 +76,26 @@ const sync_entry hb_sync_table[] = {
     PAIR("sem_init", SYNC_SEM_INIT, 0, 2),
     PAIR("uv_sem_init", SYNC_SEM_INIT, 0, 1),
 
+    /* --- messages and signals ---------------------------------------------------------------------------------------------- */
+    PAIR("write send sendto __write_chk", SYNC_SEND, 0, 2),
+    PAIR("writev sendmsg", SYNC_SEND, 0, -1),
+    PAIR("mq_send mq_timedsend msgsnd eventfd_write", SYNC_SEND, 0, -1),
+    {"read recv recvfrom __read_chk __recv_chk", SYNC_RECEIVE, 0, 2, SYNC_POSITIVE, false, false, NULL},
+    {"readv recvmsg", SYNC_RECEIVE, 0, -1, SYNC_POSITIVE, false, false, NULL},
+    {"mq_receive mq_timedreceive msgrcv", SYNC_RECEIVE, 0, -1, SYNC_NOT_NEGATIVE, false, false, NULL},
+    {"eventfd_read", SYNC_RECEIVE, 0, -1, SYNC_ZERO, false, false, NULL},
+    PLAIN("pipe pipe2", SYNC_PIPE, 0),
+    PLAIN("socketpair", SYNC_SOCKETS, 3),
+    PAIR("eventfd", SYNC_QUEUE, -1, 0),
+    PLAIN("mq_open msgget", SYNC_QUEUE, -1),
+    PLAIN("pthread_kill kill tgkill sigqueue pthread_sigqueue", SYNC_KILL, 1),
+    PLAIN("raise", SYNC_KILL, 0),
+    {"sigwait", SYNC_SIGWAIT, 0, -1, SYNC_ZERO, false, false, NULL},
+    {"sigwaitinfo sigtimedwait", SYNC_SIGWAIT, 0, -1, SYNC_NOT_NEGATIVE, false, false, NULL},
+    PLAIN("signalfd", SYNC_SIGNALFD, 1),
+    PAIR("sigaddset", SYNC_SIGADD, 0, 1),
+    PLAIN("sigfillset", SYNC_SIGADD, 0),
+
     /* --- events ------------------------------------------------------------------------------------------------------------ */
     PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
