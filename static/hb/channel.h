@@ -35,4 +35,8 @@ bool hb_condition_means(const value_condition *c, uint8_t when);
 /* The edges on which a call has done what `when` asks for. */
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out);
 
+/* --- join.c ---- */
+/* The calls that wait for a thread of which there is only one, by whomever. */
+void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges);
+
 #endif

@@ -88,6 +88,7 @@ struct hb {
     uint32_t base_count;
     hb_kin *kin;
     hb_life *lives;          /* per origin */
+    struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */

@@ -11,6 +11,7 @@ typedef struct {
     int64_t at;
     uint32_t width;
     bool is_variable;
+    bool is_end; /* of the thread `poster` */
     hb_points posts, waits;
     hb_edges edges;
     hb_numbers cutters;
@@ -57,6 +58,23 @@ static void take_channels(hb *h)
             vec_push(&t.edges, c->edges.data[k]);
         for (uint32_t k = 0; k < c->cutters.len; k++)
             vec_push(&t.cutters, c->cutters.data[k]);
+        vec_push(&h->tokens->all, t);
+    }
+}
+
+/* A thread that somebody waits for, who need not be the one that created it: all that it does comes before. */
+static void take_joins(hb *h)
+{
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        token t = {.object = HB_NONE, .at = -1, .is_end = true, .poster = o};
+        if (h->origins.data[o].overlaps) continue;
+        hb_joins_of(h, o, &t.waits, &t.edges);
+        if (!t.waits.len && !t.edges.len) continue;
+        for (uint32_t i = 0; i < t.waits.len; i++)
+            add_number(&t.cutters, t.waits.data[i].instance);
+        for (uint32_t i = 0; i < t.edges.len; i++)
+            add_number(&t.cutters, t.edges.data[i].instance);
+        t.posted.whole = base_alloc_zero(h->words, sizeof *t.posted.whole);
         vec_push(&h->tokens->all, t);
     }
 }
@@ -183,6 +201,7 @@ static void find_variables(hb *h, uint32_t instance)
 
 static void find_poster(hb *h, token *t)
 {
+    if (t->is_end) return;
     t->poster = HB_NONE;
     bool several = false;
     for (uint32_t i = 0; i < t->posts.len; i++)
@@ -205,6 +224,7 @@ void hb_tokens_open(hb *h)
 {
     h->tokens = base_alloc_zero(1, sizeof *h->tokens);
     take_channels(h);
+    take_joins(h);
     for (uint32_t i = 0; i < h->instance_count; i++)
         if (hb_instance_code(h, i)) find_variables(h, i);
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
