@@ -34,5 +34,6 @@ void hb_numbers_open(hb *h);
 void hb_numbers_close(hb *h);
 /* Two threads of a kind, by their numbers, access different bytes, or are one. */
 bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
 
 #endif

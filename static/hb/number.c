@@ -29,6 +29,7 @@ typedef struct { /* as value_sum, with leaves of several functions */
 
 typedef struct { /* factor * number + [low, high) + others, which are the same in all threads */
     bool known;
+    bool fixed;     /* no number at all: the same bytes each time */
     uint64_t space; /* whose numbers these are; 0: of threads */
     int64_t modulo; /* the bytes come again each so many; 0: not */
     int64_t factor, low, high, base;
@@ -37,6 +38,7 @@ typedef struct { /* factor * number + [low, high) + others, which are the same i
 } numbered;
 
 typedef struct { /* numbers of the threads that may come here */
+    bool never;
     bool bounded;
     uint64_t mask;
 } number_set;
@@ -114,6 +116,19 @@ static int64_t constant(const ir_func *ir, ir_value v)
     return v && s.known && !s.count ? s.add : -1;
 }
 
+/* What a thread that is created alone is given, if that is a constant. */
+static bool given_constant(const hb *h, uint32_t origin, int param, int64_t *value)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    if (o->kind != HB_THREAD || o->sites.len != 1 || param != 0 || !o->by || o->by->kind != SYNC_CREATE) return false;
+    const lift_func *f = hb_instance_code(h, o->sites.data[0].instance);
+    const hb_call *call = hb_call_at(h, h->instances[o->sites.data[0].instance].func, o->sites.data[0].insn);
+    if (!f || !call || !call->value || hb_call_sync(h, o->sites.data[0].instance, call) != o->by) return false;
+    value_sum s = value_of(f->ir, call_argument(f->ir, call, (unsigned)o->by->arg));
+    *value = s.add;
+    return s.known && !s.count;
+}
+
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)
 {
     out->known &= v->known;
@@ -121,6 +136,11 @@ static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_
     for (uint32_t i = 0; i < v->count && out->known; i++) {
         part_term t = {instance, v->terms[i].leaf, by * v->terms[i].factor};
         int param = gift_param(code_of(h, instance), t.leaf);
+        int64_t value;
+        if (instance == h->origins.data[origin].instance && given_constant(h, origin, param, &value)) {
+            out->add += t.factor * value;
+            continue;
+        }
         const pta_call_edge *e = param >= 0 && depth < DEPTH && instance != h->origins.data[origin].instance ? only_caller(h, origin, instance) : NULL;
         bool sorts = e && !hb_instance_code(h, e->caller) && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "qsort");
         if (sorts) e = only_caller(h, origin, e->caller);
@@ -587,6 +607,7 @@ static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
     }
     if (n.space && n.high > n.factor && !n.low) n.high = n.factor; /* several iterations at once */
     n.known = found && n.factor > 0;
+    n.fixed = !found;
     return n;
 }
 
@@ -643,6 +664,7 @@ static void refine(const hb *h, uint32_t origin, uint32_t instance, const value_
     value_sum value = value_of(code_of(h, instance), c->a);
     part_sum sum = {.known = true};
     expand(h, origin, instance, &value, 1, &sum, 0);
+    if (sum.known && !sum.count && !sum.span) s->never |= !holds(c->code, (int32_t)sum.add, (int32_t)c->imm);
     if (!sum.known || sum.count != 1 || sum.terms[0].factor != 1) return;
     if (!is_number(h, origin, sum.terms[0].instance, sum.terms[0].leaf, &step) || step != 1) return;
     uint64_t mask = 0;
@@ -685,6 +707,17 @@ static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
         vec_push(&h->numbering->masks, make_set(h, origin, (hb_point){t->instance, t->insn}));
     }
     return h->numbering->masks.data[*at];
+}
+
+/* Threads that are created one by one, each with another constant: different bytes, or code that one of them never runs. */
+bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
+{
+    int64_t value;
+    if (!given_constant(h, x, 0, &value) && !given_constant(h, y, 0, &value)) return false;
+    if (set_of(h, x, a).never || set_of(h, y, b).never) return true;
+    numbered na = number_of(h, x, a), nb = number_of(h, y, b);
+    if (!na.fixed || !nb.fixed || !same_others(h, &na, &nb)) return false;
+    return na.base + na.high <= nb.base + nb.low || nb.base + nb.high <= na.base + na.low;
 }
 
 bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
