@@ -32,6 +32,7 @@ typedef struct { /* factor * number + [low, high) + others, which are the same i
     bool fixed;     /* no number at all: the same bytes each time */
     uint64_t space; /* whose numbers these are; 0: of threads */
     int64_t modulo; /* the bytes come again each so many; 0: not */
+    int64_t each, wide; /* of fixed ones: `wide` bytes from the lowest on, and again each so many; 0: all of them */
     int64_t factor, low, high, base;
     part_term others[TERMS];
     uint32_t other_count;
@@ -78,17 +79,16 @@ static const char *callee_name(const hb *h, const hb_call *call)
 
 /* --- through parameters ------------------------------------------------------------------------------------------------------- */
 
-/* The one call by which an origin comes to an instance. */
-static const pta_call_edge *only_caller(const hb *h, uint32_t origin, uint32_t instance)
+/* The next call, from *at on, by which an origin comes to an instance; NULL: no more. */
+static const pta_call_edge *next_caller(const hb *h, uint32_t origin, uint32_t instance, uint32_t *at)
 {
-    const pta_call_edge *found = NULL;
-    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+    for (uint32_t i = h->in_first[instance] + *at; i < h->in_first[instance + 1]; i++) {
         const pta_call_edge *e = &h->edges[h->in_edge[i]];
         if (!hb_bit(h->origins.data[origin].self, e->caller)) continue;
-        if (found || hb_spawns(h, e)) return NULL;
-        found = e;
+        *at = i + 1 - h->in_first[instance];
+        return e;
     }
-    return found;
+    return NULL;
 }
 
 static void add_term(part_sum *s, part_term t)
@@ -129,6 +129,54 @@ static bool given_constant(const hb *h, uint32_t origin, int param, int64_t *val
     return s.known && !s.count;
 }
 
+static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth);
+
+static bool same_sum(const part_sum *a, const part_sum *b)
+{
+    bool same = a->known && b->known && a->count == b->count && a->add == b->add && a->span == b->span;
+    for (uint32_t i = 0; i < a->count && same; i++)
+        same = a->terms[i].instance == b->terms[i].instance && a->terms[i].leaf == b->terms[i].leaf && a->terms[i].factor == b->terms[i].factor;
+    return same;
+}
+
+/* What one call passes. */
+static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int param, part_sum *out, unsigned depth)
+{
+    uint32_t at = 0;
+    *out = (part_sum){.known = true};
+    if (hb_spawns(h, e)) return false;
+    bool sorts = !hb_instance_code(h, e->caller) && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "qsort");
+    if (sorts) {
+        const pta_call_edge *outer = next_caller(h, origin, e->caller, &at);
+        if (!outer || next_caller(h, origin, e->caller, &at)) return false;
+        e = outer;
+    }
+    if (!hb_instance_code(h, e->caller)) return false;
+    const ir_func *ir = code_of(h, e->caller);
+    const hb_call *call = hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]);
+    if (!call || !call->value) return false;
+    value_sum passed = value_of(ir, call_argument(ir, call, sorts ? 0 : (unsigned)param));
+    expand(h, origin, e->caller, &passed, 1, out, depth + 1);
+    if (sorts) { /* what is compared lies in what is sorted */
+        int64_t count = constant(ir, call_argument(ir, call, 1)), size = constant(ir, call_argument(ir, call, 2));
+        out->known &= count > 0 && size > 0 && count < INT32_MAX && size < INT32_MAX && !out->span;
+        out->span = count * size;
+    }
+    return out->known;
+}
+
+/* What a parameter is in all calls. */
+static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
+{
+    uint32_t at = 0, calls = 0;
+    if (param < 0 || depth >= DEPTH || instance == h->origins.data[origin].instance) return false;
+    for (const pta_call_edge *e; (e = next_caller(h, origin, instance, &at)); calls++) {
+        part_sum one;
+        if (!passed_by(h, origin, e, param, calls ? &one : out, depth) || (calls && !same_sum(out, &one))) return false;
+    }
+    return calls > 0;
+}
+
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)
 {
     out->known &= v->known;
@@ -137,31 +185,18 @@ static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_
         part_term t = {instance, v->terms[i].leaf, by * v->terms[i].factor};
         int param = gift_param(code_of(h, instance), t.leaf);
         int64_t value;
+        part_sum inner;
         if (instance == h->origins.data[origin].instance && given_constant(h, origin, param, &value)) {
             out->add += t.factor * value;
-            continue;
-        }
-        const pta_call_edge *e = param >= 0 && depth < DEPTH && instance != h->origins.data[origin].instance ? only_caller(h, origin, instance) : NULL;
-        bool sorts = e && !hb_instance_code(h, e->caller) && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "qsort");
-        if (sorts) e = only_caller(h, origin, e->caller);
-        if (!e || !hb_instance_code(h, e->caller)) {
+        } else if (passed(h, origin, instance, param, &inner, depth)) {
+            out->add += t.factor * inner.add;
+            out->known &= !inner.span || (t.factor == 1 && !out->span);
+            if (inner.span) out->span = inner.span;
+            for (uint32_t k = 0; k < inner.count; k++)
+                add_term(out, (part_term){inner.terms[k].instance, inner.terms[k].leaf, t.factor * inner.terms[k].factor});
+        } else {
             add_term(out, t);
-            continue;
         }
-        const ir_func *ir = code_of(h, e->caller);
-        const hb_call *call = hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]);
-        if (!call || !call->value) {
-            out->known = false;
-            return;
-        }
-        if (sorts) { /* what is compared lies in what is sorted */
-            int64_t count = constant(ir, call_argument(ir, call, 1)), size = constant(ir, call_argument(ir, call, 2));
-            out->known &= count > 0 && size > 0 && count < INT32_MAX && size < INT32_MAX && t.factor == 1 && !out->span;
-            out->span = count * size;
-            param = 0;
-        }
-        value_sum passed = value_of(ir, call_argument(ir, call, (unsigned)param));
-        expand(h, origin, e->caller, &passed, t.factor, out, depth + 1);
     }
 }
 
@@ -515,19 +550,27 @@ static bool take_loop(const hb *h, uint32_t origin, const part_term *t, numbered
 }
 
 /* A loop between constants, inside of what belongs to a number or of iterations that were handed out. */
-static bool take_range(const hb *h, const part_term *t, const part_sum *all, numbered *n)
+static bool take_range(const hb *h, uint32_t origin, const part_term *t, const part_sum *all, numbered *n)
 {
     const ir_func *ir = code_of(h, t->instance);
-    value_sum first, end;
+    value_sum first_value, end_value;
+    part_sum first = {.known = true}, end = {.known = true};
     uint64_t space = 0;
-    if (!count_range(ir, t->leaf, &first, &end) || t->factor <= 0 || first.count) return false;
+    if (!count_range(ir, t->leaf, &first_value, &end_value) || t->factor <= 0) return false;
+    expand(h, origin, t->instance, &first_value, 1, &first, 0);
+    expand(h, origin, t->instance, &end_value, 1, &end, 0);
+    if (!first.known || first.count || first.span) return false;
     int64_t stride = count_stride(ir, t->leaf);
     for (uint32_t i = 0; i < all->count; i++) { /* from the first iteration on: the loop goes over those of this thread */
         const part_term *of = &all->terms[i];
         if (of == t || of->instance != t->instance || of->factor <= 0 || !is_handed_out(h, of->instance, of->leaf, &space)) continue;
         if (first.add >= 0 && stride > 0 && (stride * t->factor) % of->factor == 0 && (first.add * t->factor) % of->factor == 0) return true;
     }
-    if (!end.known || end.count || first.add >= end.add) return false;
+    if (!end.known || end.count || end.span || first.add >= end.add) return false;
+    if (stride > 1) {
+        n->each = n->each ? -1 : stride * t->factor;
+        n->wide = n->high - n->low;
+    }
     n->low += t->factor * first.add;
     n->high += t->factor * (end.add - 1);
     return true;
@@ -598,7 +641,7 @@ static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
             continue;
         }
         bool loop = code_of(h, term->instance)->insns[term->leaf].op == IR_PHI;
-        if (loop && take_range(h, term, &sum, &n)) continue;
+        if (loop && take_range(h, origin, term, &sum, &n)) continue;
         if (loop && !found && take_loop(h, origin, term, &n)) {
             found = true;
             continue;
@@ -678,25 +721,35 @@ static void refine(const hb *h, uint32_t origin, uint32_t instance, const value_
     }
 }
 
-static number_set make_set(const hb *h, uint32_t origin, hb_point at)
+/* What the branches in front of a point leave of the numbers. */
+static void walk_up(const hb *h, uint32_t origin, hb_point at, number_set *s)
 {
-    int64_t count = h->gifts->of[origin].kind == GIFT_NUMBER && h->gifts->of[origin].step == 1 ? h->gifts->of[origin].count : 0;
-    number_set s = {.bounded = count > 0 && count <= MOST_THREADS, .mask = count >= MOST_THREADS ? ~0ull : (1ull << count) - 1};
-    for (unsigned depth = 0; depth < DEPTH; depth++) {
-        const lift_func *f = hb_instance_code(h, at.instance);
-        for (uint32_t block = hb_block_of(f, at.insn);; block = f->ir->blocks[block].idom) {
-            const lift_block *b = &f->blocks[block];
-            const lift_edge *e = b->pred_count == 1 ? &f->edges[f->preds[b->first_pred]] : NULL;
-            value_condition c;
-            if (e && f->blocks[e->from].end_kind == END_BRANCH && value_test(f->ir, e->from, e->kind == EDGE_TAKEN, &c) && c.a && !c.b)
-                refine(h, origin, at.instance, &c, &s);
-            if (f->ir->blocks[block].idom == block) break;
-        }
-        const pta_call_edge *e = at.instance == h->origins.data[origin].instance ? NULL : only_caller(h, origin, at.instance);
-        if (!e || !hb_instance_code(h, e->caller)) break;
-        at = (hb_point){e->caller, h->call_insn[e->call]};
+    const lift_func *f = hb_instance_code(h, at.instance);
+    for (uint32_t block = hb_block_of(f, at.insn);; block = f->ir->blocks[block].idom) {
+        const lift_block *b = &f->blocks[block];
+        const lift_edge *e = b->pred_count == 1 ? &f->edges[f->preds[b->first_pred]] : NULL;
+        value_condition c;
+        if (e && f->blocks[e->from].end_kind == END_BRANCH && value_test(f->ir, e->from, e->kind == EDGE_TAKEN, &c) && c.a && !c.b)
+            refine(h, origin, at.instance, &c, s);
+        if (f->ir->blocks[block].idom == block) break;
     }
-    return s;
+}
+
+static number_set make_set(const hb *h, uint32_t origin, hb_point at, number_set s, unsigned depth)
+{
+    number_set all = {.never = true, .bounded = true};
+    uint32_t next = 0;
+    bool any = false;
+    walk_up(h, origin, at, &s);
+    if (depth >= DEPTH || at.instance == h->origins.data[origin].instance) return s;
+    for (const pta_call_edge *e; (e = next_caller(h, origin, at.instance, &next)); any = true) {
+        if (hb_spawns(h, e) || !hb_instance_code(h, e->caller)) return s;
+        number_set one = make_set(h, origin, (hb_point){e->caller, h->call_insn[e->call]}, s, depth + 1);
+        all.never &= one.never;
+        all.bounded &= one.bounded;
+        all.mask |= one.mask;
+    }
+    return any ? all : s;
 }
 
 static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
@@ -704,7 +757,10 @@ static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
     uint32_t *at = map_at(&h->numbering->sets, (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data));
     if (*at == MAP_NONE) {
         *at = h->numbering->masks.len;
-        vec_push(&h->numbering->masks, make_set(h, origin, (hb_point){t->instance, t->insn}));
+        const gift *g = &h->gifts->of[origin];
+        int64_t count = g->kind == GIFT_NUMBER && g->step == 1 ? g->count : 0;
+        number_set all = {.bounded = count > 0 && count <= MOST_THREADS, .mask = count >= MOST_THREADS ? ~0ull : (1ull << count) - 1};
+        vec_push(&h->numbering->masks, make_set(h, origin, (hb_point){t->instance, t->insn}, all, 0));
     }
     return h->numbering->masks.data[*at];
 }
@@ -717,7 +773,11 @@ bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const 
     if (set_of(h, x, a).never || set_of(h, y, b).never) return true;
     numbered na = number_of(h, x, a), nb = number_of(h, y, b);
     if (!na.fixed || !nb.fixed || !same_others(h, &na, &nb)) return false;
-    return na.base + na.high <= nb.base + nb.low || nb.base + nb.high <= na.base + na.low;
+    if (na.base + na.high <= nb.base + nb.low || nb.base + nb.high <= na.base + na.low) return true;
+    if (na.each <= 0 || na.each != nb.each) return false;
+    int64_t d = (na.base + na.low - nb.base - nb.low) % na.each;
+    if (d < 0) d += na.each;
+    return d >= nb.wide && na.each - d >= na.wide;
 }
 
 bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
