@@ -172,6 +172,19 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
+void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+
+/* --- task.c ---- */
+/* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
+bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+/* There is only one such task at a time. Requires the overlaps of those that led to it. */
+bool hb_task_alone(const hb *h, uint32_t origin);
+/* One thread of a team has created both, or those that led to them. */
+bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team);
+/* The thread that is at this point is the one that has created the task, or those that led to it. */
+bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
+
 /* --- lock.c ---- */
 /* There is but one such object. */
 bool hb_single(const hb *h, const pta_place *place);
