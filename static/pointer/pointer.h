@@ -228,6 +228,10 @@ typedef struct {
     bool insert;       /* else delete; a deleted statement may come back as it was */
 } pta_edit;
 
+/* False: what the function does is not the program's but the analysis's own, which relies on it: program->wilderness and
+ * program->wild_call. */
+bool pta_may_edit(const pta_program *program, uint32_t func);
+
 /* Applies the edits as one change; the result is that of pta_open on the edited program. On failure (stop) the statements are as
  * they were, and the analysis is good for nothing but another change, even one of no edits, or pta_close. */
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);

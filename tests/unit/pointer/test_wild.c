@@ -123,12 +123,30 @@ static void test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_insta
     edit(stmts[0], true);
     TEST_ASSERT_EQUAL_UINT32(1, instances_of(wrapper));
     pta_close(analysis);
+    analysis = NULL;
     edits_are_from_scratch(stmts, WILD_AT + 1);
+}
+
+/* What wild pointers do is no part of the program: results rely on it. */
+static void test_what_wild_pointers_do_cannot_be_edited(void)
+{
+    race_error error;
+    open_analysis(PTA_CONTEXT_NONE, PTA_IPA);
+    uint64_t before = pta_relation_hash(analysis);
+    pta_edit edits[] = {{.func = program->wilderness}, {.func = program->wild_call}};
+    for (unsigned i = 0; i < 2; i++) {
+        TEST_ASSERT_FALSE(pta_may_edit(program, edits[i].func));
+        TEST_ASSERT_EQUAL_INT(-1, pta_update(analysis, &edits[i], 1, &error));
+        TEST_ASSERT_FALSE(program->funcs.data[edits[i].func].stmts.data[0].dead);
+    }
+    TEST_ASSERT_TRUE(pta_may_edit(program, func));
+    TEST_ASSERT_EQUAL_HEX64(before, pta_relation_hash(analysis));
 }
 
 int main(void)
 {
     UNITY_BEGIN();
+    RUN_TEST(test_what_wild_pointers_do_cannot_be_edited);
     RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
     return UNITY_END();
 }
