@@ -195,11 +195,14 @@ static int check_run(int argc, char **argv)
     code = analyse(&c, &r);
     if (code == EXIT_CLEAN) {
         c.seconds = now() - c.started;
+        store_record record;
+        check_record(&c, (int)r.jobs, &record);
         if (r.json)
-            check_json(&c, r.stats);
+            check_json(&c, &record, r.stats);
         else
-            check_text(&c, r.stats);
-        code = cli_finish(detect_found(c.found)->len ? EXIT_FOUND : EXIT_CLEAN);
+            check_text(&c, &record, r.stats);
+        code = cli_finish(record.warning_count ? EXIT_FOUND : EXIT_CLEAN);
+        store_record_free(&record);
     }
     close_check(&c);
 out:
