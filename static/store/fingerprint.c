@@ -112,12 +112,12 @@ static void put_function(printer *p, const lift_func *f)
         put_callee(p, is_named(f) ? f->name : NULL, f->entry);
 }
 
-/* The contents of a constant that has no name: the text of a string, else the bytes that are read of it. */
+/* The contents of a constant that has no name: the bytes that are read of it, or the text of a string whose address is used. */
 static void put_constant(printer *p, uint64_t addr, uint16_t width)
 {
     uint64_t available = 0;
     const uint8_t *bytes = image_bytes(p->img, addr, &available);
-    uint32_t len = 0, most = available < STRING_MOST ? (uint32_t)available : STRING_MOST;
+    uint32_t len = 0, most = width ? 0 : available < STRING_MOST ? (uint32_t)available : STRING_MOST;
     while (bytes && len < most && bytes[len] && (bytes[len] >= ' ' || (bytes[len] >= '\t' && bytes[len] <= '\r')))
         len++;
     if (bytes && len && len < most && !bytes[len]) {
@@ -127,6 +127,24 @@ static void put_constant(printer *p, uint64_t addr, uint16_t width)
         put_byte(p, 'k');
         if (bytes && width <= available && width <= 64) put(p, bytes, width);
     }
+}
+
+/* The linker's name for the end of something, at which any variable may begin. */
+static const char *mark_at(const image *img, uint64_t addr)
+{
+    static const char *const marks[] = {"__TMC_END__", "__bss_start", "_edata", "_end", "__data_start", "_etext"};
+    uint32_t low = 0, high = img->symbol_count;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (img->symbols[mid].type != IMAGE_SYM_TLS && img->symbols[mid].addr < addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < img->symbol_count && img->symbols[low].addr == addr && img->symbols[low].type != IMAGE_SYM_TLS; low++)
+        for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+            if (!img->symbols[low].size && !strcmp(img->symbols[low].name, marks[i])) return marks[i];
+    return NULL;
 }
 
 static void put_address(printer *p, uint64_t addr, uint16_t width)
@@ -155,6 +173,12 @@ static void put_address(printer *p, uint64_t addr, uint16_t width)
             put_byte(p, 't');
             return;
         }
+    const char *mark = mark_at(img, addr);
+    if (mark) {
+        put_byte(p, 'm');
+        put_plain(p, mark);
+        return;
+    }
     const image_symbol *symbol = image_symbol_covering(img, addr);
     if (symbol && symbol->type != IMAGE_SYM_TLS && *symbol->name && !image_is_code(img, addr)) {
         put_byte(p, 'd');

@@ -17,6 +17,7 @@ typedef struct {
     detect *found;
     detect_suppressions *suppressions;
     detect_config *config;
+    uint64_t how; /* hash of the texts of both */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 
@@ -25,7 +26,7 @@ void check_record(const check *c, int jobs, store_record *out);
 
 /* check_text.c, check_json.c; the analysis is asked only with `stats`. */
 void check_text(const check *c, const store_record *record, bool stats);
-void check_text_warning(const store_warning *w);
+void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
 json_t *check_json_warning(const store_warning *w);
 json_t *check_json_modules(const store_record *record);

@@ -7,10 +7,11 @@
 
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
+    bool excerpts; /* lines of the source */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m"};
-static const paint plain = {"", "", "", "", ""};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true};
+static const paint plain = {"", "", "", "", "", true};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
 
@@ -19,7 +20,7 @@ static void excerpt(const store_place *place, const paint *p)
 {
     enum { WIDE = 160 };
     char line[4096], shown[WIDE + 1];
-    if (!place->file) return;
+    if (!place->file || !p->excerpts) return;
     FILE *file = fopen(place->file, "re");
     bool found = false;
     for (uint32_t n = 1; file && n <= place->line; n++) {
@@ -145,13 +146,14 @@ static void print_stats(const check *c)
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
 }
 
-void check_text_warning(const store_warning *w)
+void check_text_warning(const store_warning *w, bool excerpts)
 {
-    const paint *p = isatty(STDOUT_FILENO) ? &colours : &plain;
+    paint p = isatty(STDOUT_FILENO) ? colours : plain;
+    p.excerpts = excerpts;
     if (w->kind == DETECT_RACE)
-        print_race(w, p);
+        print_race(w, &p);
     else
-        print_deadlock(w, p);
+        print_deadlock(w, &p);
 }
 
 void check_text(const check *c, const store_record *record, bool stats)
@@ -159,7 +161,7 @@ void check_text(const check *c, const store_record *record, bool stats)
     uint32_t counts[3] = {0}, deadlocks = 0;
     for (uint32_t i = 0; i < record->warning_count; i++) {
         const store_warning *w = &record->warnings[i];
-        check_text_warning(w);
+        check_text_warning(w, true);
         ++*(w->kind == DETECT_RACE ? &counts[w->confidence] : &deadlocks);
     }
     uint32_t races = counts[0] + counts[1] + counts[2];
