@@ -46,6 +46,9 @@ expect 66 "$RACE" run --halt-on-error ./racy 5
 # Logs: text and events for each process; a folder that cannot be made or written.
 expect 66 "$RACE" run --log logs ./racy
 ls logs/race.*.events >/dev/null 2>&1 || fail "no events in the log"
+echo "int main(void) { return 0; }" >nothing.c
+gcc nothing.c -o nothing || exit 1
+expect 0 "$RACE" run --log logs ./nothing # what an earlier run left there is not its own
 expect_error "$RACE" run --log nowhere/logs ./racy
 case $engine in
 probe) run env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans -log /proc/nowhere" ./racy ;;
@@ -79,6 +82,33 @@ expect 66 "$RACE" run --log logs.twins ./hostile twins "$work/libone.so" "$work/
 for name in libone libtwo; do
     grep -q "($name.so+0x" logs.twins/*.log || fail "no race is reported in $name.so"
 done
+
+# A full disk: the run goes on, and says once that the log does not.
+mkdir full
+if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+    mkdir full/logs
+    dd if=/dev/zero of=full/rest bs=1k count=64 2>/dev/null
+    expect 66 "$RACE" run --log full/logs ./racy
+    error_has "WARNING: race: data race"
+    [ "$(grep -c 'the event log cannot be written' "$work/err")" = 1 ] || fail "full disk: $(grep -c 'event log' "$work/err") lines"
+    expect_error "$RACE" run --state full/state ./racy
+    error_has "No space left"
+    umount full
+else
+    echo "no file system can be mounted here: the full disk was not tried"
+fi
+
+# With the rights of another user nothing can be watched; a child like that runs as it would.
+echo '#include <stdio.h>
+#include <unistd.h>
+int main(void) { return printf("%d", (int)geteuid()) < 0; }' >rights.c
+gcc rights.c -o rights || exit 1
+if [ "$(id -u)" = 0 ] && chown daemon rights && chmod u+s rights; then
+    expect_error "$RACE" run ./rights
+    error_has "rights of another user"
+    printf '#!/bin/sh\n./rights\n' >script
+    [ "$engine" != probe ] || { expect 0 "$RACE" run ./script && has_line "^$(id -u daemon)$"; }
+fi
 
 # Too little address space: one line.
 (ulimit -v 2000000 2>/dev/null && expect_error "$RACE" run ./racy && error_has "ulimit -v" && exit "$failures") ||
