@@ -339,6 +339,7 @@ void hb_locks_close(hb *h)
     map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
+    vec_free(&h->locks->onces);
     map_free(&h->locks->sum_map);
     map_free(&h->locks->instance_map);
     free(h->locks);

@@ -56,6 +56,7 @@ typedef struct hb_locks {
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;
     VEC(spin_place) guards;
+    hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
 
 /* --- lock_name.c ------------------------------------------------------------------------------------------------------ */
