@@ -59,6 +59,7 @@ static bool may_be(hb *h, uint32_t lock, uint32_t places)
     lock_element e = h->locks->table.locks.data[lock];
     if (e.kind == LOCK_HOLDER || e.kind == LOCK_NAMED) return false;
     if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) return may_be(h, e.twin, places);
+    if (e.kind == LOCK_AGAIN) return may_be(h, e.a, places);
     uint32_t *known = map_at(&h->locks->may_be, (uint64_t)lock << 32 | places);
     if (*known == MAP_NONE) *known = find_may_be(h, &e, places);
     return *known;
@@ -137,6 +138,9 @@ static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name)
 {
     bool found = false;
+    if (name->value != UINT32_MAX) found = lock_undo_again(h, &set, name->value);
+    if (name->object != UINT32_MAX) found |= lock_undo_again(h, &set, name->object);
+    if (found) return set;
     if (name->value != UINT32_MAX) set = lock_drop(h, set, name->value, &found);
     if (name->object != UINT32_MAX) set = lock_drop(h, set, name->object, &found);
     if (!found) {
