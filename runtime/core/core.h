@@ -1,9 +1,11 @@
 /* runtime/core: FastTrack as a plain library. Events go in, races come out.
  *
  *   check.c    one access: the same-epoch path, FastTrack's rules, races found
+ *   quick.h    the frequent case of an access that the same-epoch path does not settle
  *   shadow.c   shadow memory: which cell an access means; blocks that are kept as one cell, and refined on demand
  *   readers.c  the readers of a cell when one epoch cannot name them
  *   thread.c   threads: their vector clocks and slots, fork, join, end
+ *   lock.c     locks of blocks of shadow memory; those of pages that one thread uses cost it nothing
  *   reset.c    when clocks, slots or memory run out, and in a forked process: everything so far is ordered
  *   sync.c     synchronisation objects by address: acquire, release, reader-writer locks, barriers
  *   heap.c     the blocks that the program has allocated
@@ -114,6 +116,9 @@ typedef struct {
     void (*discard)(void *context, void *pages, size_t size);
     /* Let another thread run. NULL: spin. */
     void (*yield)(void *context);
+    /* When it returns, every other thread of the process has executed a full memory barrier. NULL: not possible; then
+     * barriers are where they are needed all the time. */
+    void (*barrier)(void *context);
     /* A race. May be called by several threads at once; see ft_report_first. May call the functions that take a core,
      * none that take a thread. */
     void (*race)(void *context, const ft_race *race);
@@ -137,6 +142,7 @@ typedef struct {
     uint64_t refined, compacted;                         /* blocks: from one cell to many, and back */
     uint64_t splits, merges;                             /* cells split into bytes, and back */
     uint64_t vectors;                                    /* read vectors made */
+    uint64_t revoked;                                    /* pages of one thread that another one came to */
     uint64_t objects;                                    /* synchronisation objects made */
     uint64_t shadow_bytes;                               /* what the limit of memory is about, now */
 } ft_stats;

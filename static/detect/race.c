@@ -9,6 +9,7 @@
 
 typedef struct {
     uint32_t object, touch, place, extent;
+    uint64_t tie; /* by the names of functions, which a relink does not move: who is paired with whom must not depend on it */
 } entry;
 
 typedef struct {
@@ -54,7 +55,16 @@ static int by_object(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (x->object != y->object) return x->object < y->object ? -1 : 1;
+    if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
     return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static uint64_t tie_of(const detect *d, const hb_touch *t)
+{
+    uint64_t hash = 0;
+    for (const char *c = d->program->funcs.data[t->func].name; *c && (*c != '.' || !hash); c++)
+        hash = map_hash(hash + (uint8_t)*c);
+    return hash << 20 | (t->insn & 0xfffff);
 }
 
 static void collect(search *s)
@@ -63,8 +73,9 @@ static void collect(search *s)
     const hb_touch *touches = hb_touches(s->d->h, &count);
     for (uint32_t t = 0; t < count; t++) {
         const hb_place *places = hb_places(s->d->h, &touches[t]);
+        uint64_t tie = tie_of(s->d, &touches[t]);
         for (uint32_t i = 0; i < touches[t].place_count; i++)
-            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent});
+            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
     }
     if (s->entries.len) qsort(s->entries.data, s->entries.len, sizeof *s->entries.data, by_object);
 }

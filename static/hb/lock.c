@@ -63,7 +63,8 @@ static void find_guards(hb *h, uint32_t instance, const hb_call *call)
 static bool concerns(const sync_entry *sync)
 {
     return sync && (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE || sync->kind == SYNC_ONCE || sync->kind == SYNC_GUARD ||
-                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_SECTION || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST);
+                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_SECTION || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST ||
+                    (sync->kind == SYNC_BARRIER && sync->arg >= 0));
 }
 
 static void find_matters(hb *h)

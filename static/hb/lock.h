@@ -68,6 +68,10 @@ void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, 
 void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out);
 uint32_t lock_by_name(hb *h, const char *name, bool shared);
 uint32_t lock_add(hb *h, uint32_t set, const lock_name *name);
+/* The same by a call: one that is held already is held twice then. */
+uint32_t lock_take(hb *h, uint32_t set, const lock_name *name);
+/* Lets go of a lock that is held more than once. */
+bool lock_undo_again(hb *h, uint32_t *set, uint32_t lock);
 
 /* --- lock_release.c --------------------------------------------------------------------------------------------------- */
 

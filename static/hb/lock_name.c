@@ -3,6 +3,8 @@
  * have in common. Requires the instances and origins of h. */
 #include "static/hb/lock.h"
 
+enum { MOST_AGAIN = 3 };
+
 static uint32_t instance_of(const hb *h, uint32_t func, uint32_t context)
 {
     return map_get(&h->locks->instance_map, (uint64_t)func << 32 | context);
@@ -119,6 +121,33 @@ void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned 
 uint32_t lock_by_name(hb *h, const char *name, bool shared)
 {
     return lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_NAMED, .shared = shared, .twin = LOCK_NO_TWIN, .name = name});
+}
+
+/* Taken while it is held: a recursive lock, since with another the thread would not have come this far. */
+static uint32_t lock_again(hb *h, uint32_t set, uint32_t lock)
+{
+    lock_element again = {.kind = LOCK_AGAIN, .a = lock, .twin = LOCK_NO_TWIN};
+    while (again.at < MOST_AGAIN && lockset_has(&h->locks->table, set, lockset_lock(&h->locks->table, again)))
+        again.at++;
+    return lockset_add(&h->locks->table, set, lockset_lock(&h->locks->table, again));
+}
+
+bool lock_undo_again(hb *h, uint32_t *set, uint32_t lock)
+{
+    for (int64_t at = MOST_AGAIN; at >= 0; at--) {
+        uint32_t again = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_AGAIN, .a = lock, .at = at, .twin = LOCK_NO_TWIN});
+        if (!lockset_has(&h->locks->table, *set, again)) continue;
+        *set = lockset_remove(&h->locks->table, *set, again);
+        return true;
+    }
+    return false;
+}
+
+uint32_t lock_take(hb *h, uint32_t set, const lock_name *name)
+{
+    if (name->object != UINT32_MAX && lockset_has(&h->locks->table, set, name->object)) set = lock_again(h, set, name->object);
+    if (name->value != UINT32_MAX && lockset_has(&h->locks->table, set, name->value)) set = lock_again(h, set, name->value);
+    return lock_add(h, set, name);
 }
 
 uint32_t lock_add(hb *h, uint32_t set, const lock_name *name)

@@ -43,6 +43,7 @@ static bool may_be(hb *h, uint32_t lock, const pta_places *places)
     lock_element e = h->locks->table.locks.data[lock];
     if (e.kind == LOCK_HOLDER || e.kind == LOCK_NAMED) return false;
     if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) return may_be(h, e.twin, places);
+    if (e.kind == LOCK_AGAIN) return may_be(h, e.a, places);
     if (!places->len) return true;
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_site *site = &h->program->sites.data[places->data[i].site];
@@ -142,6 +143,9 @@ static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name)
 {
     bool found = false;
+    if (name->value != UINT32_MAX) found = lock_undo_again(h, &set, name->value);
+    if (name->object != UINT32_MAX) found |= lock_undo_again(h, &set, name->object);
+    if (found) return set;
     if (name->value != UINT32_MAX) set = lock_drop(h, set, name->value, &found);
     if (name->object != UINT32_MAX) set = lock_drop(h, set, name->object, &found);
     if (!found) {

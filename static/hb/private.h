@@ -88,6 +88,7 @@ struct hb {
     uint32_t base_count;
     hb_kin *kin;
     hb_life *lives;          /* per origin */
+    struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
@@ -96,7 +97,8 @@ struct hb {
     struct hb_locks *locks;
     struct hb_gifts *gifts;
     struct hb_tokens *tokens;
-    struct hb_semaphores *semaphores;
+    struct hb_channels *channels;
+    struct hb_turns *turns;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -187,15 +189,22 @@ void hb_gifts_close(hb *h);
 /* Both accesses are of what their threads have for their own. */
 bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
-/* --- publish.c, barrier.c ---- */
-void hb_semaphores_open(hb *h);
-void hb_semaphores_close(hb *h);
+/* --- channel.c ---- */
+void hb_semaphores_open(hb *h); /* what they begin with; then, with accesses: */
+void hb_channels_open(hb *h);
+void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+
+/* --- publish.c, turn.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
 bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_turns_open(hb *h);
+void hb_turns_close(hb *h);
+/* Both need the one token that goes round. */
+bool hb_turns_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */

@@ -228,18 +228,22 @@ static bool read_flags(const ir_func *ir, ir_value v, value_condition *out)
     return false;
 }
 
+bool value_explain(const ir_func *ir, value_condition *c)
+{
+    ir_value flags;
+    for (unsigned depth = 0; depth < 4 && look_through(ir, c, &flags); depth++) {
+        value_condition inner = *c;
+        if (!flags) continue;
+        if (!read_flags(ir, flags, &inner)) return false;
+        *c = inner;
+    }
+    return c->a != 0;
+}
+
 bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
 {
     ir_value v = value_branch(ir, block);
     if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;
     *out = (value_condition){.code = (uint8_t)((ir->insns[v].imm & 15) ^ (taken ? 0 : 1))};
-    if (!read_flags(ir, ir->insns[v].c, out)) return false;
-    ir_value flags;
-    for (unsigned depth = 0; depth < 4 && look_through(ir, out, &flags); depth++) {
-        value_condition inner = *out;
-        if (!flags) continue;
-        if (!read_flags(ir, flags, &inner)) return false;
-        *out = inner;
-    }
-    return out->a != 0;
+    return read_flags(ir, ir->insns[v].c, out) && value_explain(ir, out);
 }

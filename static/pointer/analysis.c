@@ -144,9 +144,16 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     return p->stale ? begin_anew(p, error) : solve_run(p, error);
 }
 
+bool pta_may_edit(const pta_program *program, uint32_t func)
+{
+    return func != program->wilderness && func != program->wild_call;
+}
+
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
     if (p->options.once) return base_fail(error, "the analysis was made for one result only");
+    for (uint32_t i = 0; i < count; i++)
+        if (!pta_may_edit(p->program, edits[i].func)) return base_fail(error, "not a statement of the program");
     VEC(bool) before = {0};
     for (uint32_t i = 0; i < count; i++)
         vec_push(&before, *dead_flag(p, &edits[i]));
