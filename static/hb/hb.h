@@ -134,6 +134,10 @@ const char *hb_origin_name(const hb *h, uint32_t origin);
  * `reason` (or NULL) gets a few words when it is false. */
 bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason);
 
+/* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason);
+
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
 const hb_place *hb_places(const hb *h, const hb_touch *touch);
