@@ -2,8 +2,9 @@
  *
  * A call of join names handles (objects that the models of pthread_create make). It ends a thread for certain when the thread is
  * the only one it can mean. Threads that a loop creates are ended where a loop of joins is left: that it joins as many as were
- * created is taken for granted, unless both loops count to different constants. */
+ * created is taken for granted, unless both loops count to constants and it joins less. */
 #include "static/hb/channel.h"
+#include "static/hb/counter.h"
 
 typedef struct {
     uint32_t instance;
@@ -178,7 +179,9 @@ static bool loop_count(const ir_func *ir, uint32_t loop, int64_t *count)
             leaves |= !in_loop(ir, loop, ir->func->edges[e].to);
         if (!leaves || !value_test(ir, block, true, &condition) || condition.b) continue;
         bool included = condition.code == 14 || condition.code == 15 || condition.code == 6 || condition.code == 7; /* i <= n */
-        if (condition.imm > 1) return *count = condition.imm + included, true;
+        value_sum counted = value_of(ir, condition.a);
+        int64_t step = counted.known && counted.count == 1 ? count_stride(ir, counted.terms[0].leaf) : 0;
+        if (condition.imm > 1) return *count = (condition.imm + included) / (step > 1 ? step : 1), true;
     }
     return false;
 }
@@ -189,7 +192,7 @@ static bool differ(const hb *h, hb_point created, const join_call *join)
     const ir_func *from = hb_instance_code(h, created.instance)->ir, *to = hb_instance_code(h, join->instance)->ir;
     uint32_t loop = loop_of(h, created.instance, created.insn);
     if (!loop || !join->loop || from != to) return false;
-    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && made % waited && waited % made;
+    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && waited < made;
 }
 
 typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
