@@ -226,8 +226,9 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64;
+    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
+    if (hb_has_single(h, at.instance) && hb_single_part(h, at, &part)) bits[words - 1] = ((uint64_t)h->instances[at.instance].func << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
         if (hb_region_has(ever_of(h, o), at)) hb_set(bits, 2 * o + 1);
@@ -245,7 +246,7 @@ static uint32_t position_of(hb *h, hb_point at)
     }
     uint32_t *all = &h->kin->position[at.instance];
     if (*all == HB_NONE) {
-        bool parts = false;
+        bool parts = hb_has_single(h, at.instance);
         for (uint32_t o = 1; o < h->origins.len && !parts; o++)
             parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(ever_of(h, o), at.instance);
         *all = parts ? DIFFER : find_position(h, at);

@@ -11,6 +11,22 @@ static bool is_made_by(const hb_origin *o, uint8_t kind)
     return o->by && o->by->kind == kind;
 }
 
+/* A call that chooses one of the threads of a team. */
+static bool chooses(const hb_call *call)
+{
+    const sync_entry *sync = call->sync;
+    return sync && sync->kind == SYNC_ACQUIRE && sync->lock && sync->when == SYNC_NONZERO &&
+           (!strcmp(sync->lock, "omp single") || !strcmp(sync->lock, "omp thread 0"));
+}
+
+bool hb_has_single(const hb *h, uint32_t instance)
+{
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (chooses(&own->calls[c])) return true;
+    return false;
+}
+
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part)
 {
     const lift_func *f = hb_instance_code(h, at.instance);
@@ -18,11 +34,8 @@ bool hb_single_part(const hb *h, hb_point at, uint32_t *part)
     hb_edges edges = {0};
     bool found = false;
     for (uint32_t c = 0; c < own->call_count && !found; c++) {
-        const sync_entry *sync = own->calls[c].sync;
-        bool chooses = sync && sync->kind == SYNC_ACQUIRE && sync->lock && sync->when == SYNC_NONZERO &&
-                       (!strcmp(sync->lock, "omp single") || !strcmp(sync->lock, "omp thread 0"));
         vec_clear(&edges);
-        if (chooses && own->calls[c].value) hb_success_edges(h, at.instance, &own->calls[c], SYNC_NONZERO, &edges);
+        if (chooses(&own->calls[c]) && own->calls[c].value) hb_success_edges(h, at.instance, &own->calls[c], SYNC_NONZERO, &edges);
         for (uint32_t i = 0; i < edges.len && !found; i++) {
             uint32_t to = f->edges[edges.data[i].edge].to;
             found = f->blocks[to].pred_count == 1 && ir_dominates(f->ir, to, hb_block_of(f, at.insn));
