@@ -110,7 +110,7 @@ static bool find_meeting(const hb *h, uint32_t x, uint32_t y)
 {
     bool any = false;
     uint32_t team;
-    if (hb_tasks_of_one(h, x, y, &team)) return meet_below(h, team, x, y, true);
+    if (hb_tasks_of_one(h, x, y, &team)) return !hb_tasks_depend(h, x, y) && meet_below(h, team, x, y, true);
     for (uint32_t top = 0; top < h->origins.len; top++) {
         if (!is_ancestor(h, top, x) || !is_ancestor(h, top, y)) continue;
         any = true;

@@ -197,6 +197,8 @@ bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in
 bool hb_task_alone(const hb *h, uint32_t origin);
 /* One thread of a team has created both, or those that led to them. */
 bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team);
+/* They name one address that they depend on, one of them for writing. */
+bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y);
 /* The thread that is at this point is the one that has created the task, or those that led to it. */
 bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
 

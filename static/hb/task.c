@@ -108,7 +108,7 @@ bool hb_task_alone(const hb *h, uint32_t o)
     uint32_t func, part;
     if (!is_made_by(origin, SYNC_TASK) || origin->by->shared || !origin->sites.len || !origin->parents.len) return false;
     for (uint32_t i = 0; i < origin->sites.len; i++)
-        if (hb_region_has(&h->lives[o].live, origin->sites.data[i])) return false;
+        if (hb_region_has(&h->lives[o].live, origin->sites.data[i]) && !hb_tasks_depend(h, o, o)) return false;
     if (part_of(h, o, &func, &part)) {
         const hb_origin *team = &h->origins.data[team_of(h, o)];
         for (uint32_t i = 0; i < team->parents.len; i++)
@@ -138,4 +138,136 @@ bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task)
     uint32_t team = team_of(h, root);
     if (team != thread && h->origins.data[team].twin != thread) return false;
     return h->instances[at.instance].func == func && is_body(h, thread, at.instance) && hb_single_part(h, at, &here) && here == part;
+}
+
+/* --- dependences -------------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_DEPENDS = 8 };
+
+typedef struct {
+    value_sum address;
+    bool writes;
+} depend;
+
+typedef struct {
+    depend of[MOST_DEPENDS];
+    uint32_t count;
+} depend_list;
+
+/* What was stored last at a place of the frame in front of a call; 0: not known. */
+static ir_value stored_before(const ir_func *ir, int64_t at, uint8_t base, uint32_t insn)
+{
+    uint32_t here = hb_block_of(ir->func, insn);
+    ir_value found = 0;
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        int32_t to;
+        uint8_t other;
+        if (ir->insns[v].op != IR_STORE) continue;
+        const ir_insn *access = &ir->insns[ir->insns[v].a];
+        if (access->b || !access->a || !ir_frame_offset(ir, access->a, &to, &other) || other != base) continue;
+        int64_t first = to + access->imm + ir->insns[v].imm;
+        if (first + ir->insns[v].width <= at || first >= at + 8) continue;
+        uint32_t block = hb_block_of(ir->func, ir->insns[v].insn);
+        if (block == here ? ir->insns[v].insn > insn : !ir_dominates(ir, block, here)) {
+            if (ir->blocks[block].loop && ir->blocks[block].loop == ir->blocks[here].loop && first != at) return 0;
+            continue;
+        }
+        uint32_t before = found ? hb_block_of(ir->func, ir->insns[found].insn) : 0;
+        if (!found || (before == block ? ir->insns[found].insn < ir->insns[v].insn : ir_dominates(ir, before, block))) found = v;
+        if (found == v && (first != at || ir->insns[v].width > 8)) return 0;
+    }
+    return found ? ir->insns[found].b : 0;
+}
+
+/* A number, which a compiler may have put into constant data. */
+static bool read_number(const hb *h, uint32_t func, const ir_func *ir, ir_value v, int64_t *out)
+{
+    value_sum s = value_of(ir, v);
+    if (!v || !s.known) return false;
+    if (!s.count) return *out = s.add, true;
+    const ir_insn *load = &ir->insns[s.terms[0].leaf];
+    if (s.count != 1 || s.terms[0].factor != 1 || s.add || load->op != IR_LOAD) return false;
+    value_sum address = value_address(ir, &ir->insns[load->a]);
+    const image *img = h->program->modules[h->program->funcs.data[func].module]->img;
+    uint64_t at = (uint64_t)(address.add + load->imm);
+    uint8_t bytes[8] = {0};
+    if (!address.known || address.count || load->width > 8 || !image_is_constant(img, at, load->width) || !image_read(img, at, bytes, load->width)) return false;
+    *out = 0;
+    memcpy(out, bytes, 8);
+    return true;
+}
+
+static bool frame_of(const ir_func *ir, ir_value v, int64_t *at, uint8_t *base)
+{
+    int32_t offset;
+    if (!v || !ir_frame_offset(ir, v, &offset, base)) return false;
+    *at = offset;
+    return true;
+}
+
+/* The list of a call of GOMP_task: number of addresses, number of those that are written, the addresses. */
+static bool gomp_depends(const hb *h, uint32_t func, const ir_func *ir, const hb_call *call, depend_list *out)
+{
+    enum { DEPEND = 8, STACK_FLAGS = IR_CALL_ARGS, STACK_LIST };
+    const ir_insn *insn = &ir->insns[call->value];
+    int64_t at, flags, count, writes;
+    uint8_t base;
+    if (insn->b <= STACK_LIST || !read_number(h, func, ir, ir->args[insn->a + STACK_FLAGS], &flags)) return false;
+    if (!(flags & DEPEND)) return true;
+    if (!frame_of(ir, ir->args[insn->a + STACK_LIST], &at, &base)) return false;
+    if (!read_number(h, func, ir, stored_before(ir, at, base, call->insn), &count) ||
+        !read_number(h, func, ir, stored_before(ir, at + 8, base, call->insn), &writes) || count < 1 || count > MOST_DEPENDS)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        ir_value v = stored_before(ir, at + 16 + 8 * i, base, call->insn);
+        if (!v) return false;
+        out->of[out->count++] = (depend){value_of(ir, v), i < writes};
+    }
+    return true;
+}
+
+/* The list of a call of __kmpc_omp_task_with_deps: records of address, length and flags. */
+static bool kmpc_depends(const hb *h, uint32_t func, const ir_func *ir, const hb_call *call, depend_list *out)
+{
+    enum { RECORD = 24, WRITES = 2 };
+    int64_t at, count, flags;
+    uint8_t base;
+    const ir_value *args = ir->args + ir->insns[call->value].a;
+    if (!read_number(h, func, ir, args[IR_CALL_RCX], &count) || count < 1 || count > MOST_DEPENDS || !frame_of(ir, args[IR_CALL_R8], &at, &base))
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        ir_value v = stored_before(ir, at + RECORD * i, base, call->insn);
+        if (!v || !read_number(h, func, ir, stored_before(ir, at + RECORD * i + 16, base, call->insn), &flags)) return false;
+        out->of[out->count++] = (depend){value_of(ir, v), (flags & WRITES) != 0};
+    }
+    return true;
+}
+
+static bool depends_of(const hb *h, uint32_t o, depend_list *out)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    *out = (depend_list){0};
+    if (!is_made_by(origin, SYNC_TASK) || !origin->sites.len) return false;
+    hb_point at = origin->sites.data[0];
+    uint32_t func = h->instances[at.instance].func;
+    for (uint32_t i = 1; i < origin->sites.len; i++)
+        if (h->instances[origin->sites.data[i].instance].func != func || origin->sites.data[i].insn != at.insn) return false;
+    const hb_call *call = hb_call_at(h, func, at.insn);
+    if (!call || !call->value || h->program->calls.data[call->call].func == PTA_NO_FUNC) return false;
+    const char *name = h->program->funcs.data[h->program->calls.data[call->call].func].name;
+    const ir_func *ir = hb_instance_code(h, at.instance)->ir;
+    if (!strcmp(name, "GOMP_task")) return gomp_depends(h, func, ir, call, out);
+    return !strcmp(name, "__kmpc_omp_task_with_deps") && kmpc_depends(h, func, ir, call, out);
+}
+
+bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y)
+{
+    depend_list a, b;
+    if (!depends_of(h, x, &a) || !depends_of(h, y, &b)) return false;
+    for (uint32_t i = 0; i < a.count; i++)
+        for (uint32_t k = 0; k < b.count; k++) {
+            const value_sum *p = &a.of[i].address, *q = &b.of[k].address;
+            if (p->known && q->known && !p->count && !q->count && p->add == q->add && (a.of[i].writes || b.of[k].writes)) return true;
+        }
+    return false;
 }
