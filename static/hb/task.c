@@ -200,7 +200,7 @@ static bool read_number(const hb *h, uint32_t func, const ir_func *ir, ir_value 
 static bool frame_of(const ir_func *ir, ir_value v, int64_t *at, uint8_t *base)
 {
     int32_t offset;
-    if (!v || !ir_frame_offset(ir, v, &offset, base)) return false;
+    if (!v || !ir_frame_offset(ir, ir_origin(ir, v), &offset, base)) return false;
     *at = offset;
     return true;
 }
