@@ -29,6 +29,7 @@ static bool leads_in_loop(const hb *h, uint32_t instance, unsigned depth)
 static uint8_t kind_of(const hb *h, const pta_call_edge *e, const sync_entry *by)
 {
     if (h->instances[e->caller].func == h->program->outside) return HB_OUTSIDE;
+    if (by && by->kind == SYNC_KEY) return HB_EVENT;
     if (h->program->calls.data[e->call].spawn == PTA_SPAWN_THREAD) return HB_THREAD;
     if (by && by->kind == SYNC_SIGNAL) return HB_SIGNAL;
     if (by && by->kind == SYNC_AT_EXIT) return HB_AT_EXIT;

@@ -248,6 +248,8 @@ void hb_memory_close(hb *h);
 uint32_t hb_object(hb *h, uint32_t site, uint32_t context);
 /* It never leaves the thread that owns it. */
 bool hb_stays(const hb *h, uint32_t object);
+/* Only the thread that has made it knows it, and the destructor of a key that it has set to it. */
+bool hb_specific(hb *h, uint32_t object);
 /* What the words of a place may hold. */
 void hb_holds(hb *h, const pta_place *place, pta_places *out);
 

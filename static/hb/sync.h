@@ -36,6 +36,8 @@ typedef enum {
     SYNC_TEAM,     /* starts threads that have ended when it returns */
     SYNC_TASK,     /* starts a task; `shared`: many of them, for which it waits unless the flags in the argument `other` say no */
     SYNC_SIGNAL,   /* installs a signal handler */
+    SYNC_KEY,      /* registers what a thread runs at its end with what it has set for the key */
+    SYNC_SET_KEY,  /* sets it to `arg` */
     SYNC_AT_EXIT,  /* registers what exit() runs */
     SYNC_EXIT,     /* runs what was registered */
     SYNC_EVENT,    /* registers what an event loop runs */

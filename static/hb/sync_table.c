@@ -103,6 +103,8 @@ const sync_entry hb_sync_table[] = {
     PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
     PLAIN("exit quick_exit", SYNC_EXIT, -1),
+    PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),
+    PLAIN("pthread_setspecific tss_set", SYNC_SET_KEY, 1),
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
     PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
     PLAIN("event_new", SYNC_EVENT, 0),
