@@ -201,7 +201,7 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     const image_type *type = detect_place_type(d, &place->place, &offset);
     hb_typed typed = hb_type_at(type, offset, t->width);
     return (group){.first = HB_NONE, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
-                   .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
+                   .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
                    .is_volatile = typed.is_volatile, .typed = typed.scalar};
 }
 

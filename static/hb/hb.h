@@ -17,7 +17,7 @@
  *                that goes round; barrier.c: barriers; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
  *   type.c       types at bytes
- *   fresh.c      objects that nobody else knows yet
+ *   fresh.c      objects that nobody else knows yet; poll.c: loads that wait
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -163,6 +163,8 @@ hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
+/* The access is a load that a loop repeats until it finds what it waits for, in a variable that others change atomically. */
+bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place);
 /* The access is to an object that its function has just allocated and nobody else knows yet. */
 bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p);
 /* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
