@@ -246,6 +246,10 @@ void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 
+/* --- process.c ---- */
+/* One of the points is run by the child of a fork, in memory that is its own. */
+bool hb_processes_apart(const hb *h, hb_point a, hb_point b, const hb_place *place);
+
 /* --- memory.c ---- */
 void hb_words_open(hb *h);  /* what words of memory hold; then, with origins: */
 void hb_memory_open(hb *h);
