@@ -76,6 +76,12 @@ typedef struct { /* order.c */
     map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_kin;
 
+typedef struct { /* process.c: a shared mapping of a file */
+    uint32_t func;
+    uint32_t call; /* IR_CALL */
+    uint32_t object;
+} hb_mapping;
+
 typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
@@ -108,6 +114,7 @@ struct hb {
     map64 memory_of;         /* object: number of its first word in memory */
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
+    VEC(hb_mapping) mappings;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
     struct hb_numbering *numbering;
@@ -249,6 +256,9 @@ bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 /* --- process.c ---- */
 /* One of the points is run by the child of a fork, in memory that is its own. */
 bool hb_processes_apart(const hb *h, hb_point a, hb_point b, const hb_place *place);
+
+/* The object that a place of an object is in: the same for all mappings of one file. */
+uint32_t hb_mapped_object(hb *h, const pta_place *place, uint32_t object);
 
 /* --- memory.c ---- */
 void hb_words_open(hb *h);  /* what words of memory hold; then, with origins: */

@@ -1,4 +1,6 @@
-/* Processes: what is mapped into several, and what the child of a fork has for its own.
+/* Processes: what is mapped more than once, and what the child of a fork has for its own.
+ *
+ * Two shared mappings of the same part of one descriptor are the same memory, at two addresses.
  *
  * The child has one thread and a copy of the memory: what it does behind the edge on which fork() has returned zero meets no thread
  * of its parent, but in memory that is mapped shared. */
@@ -51,4 +53,37 @@ static bool is_mapped(const hb *h, const pta_place *place)
 bool hb_processes_apart(const hb *h, hb_point a, hb_point b, const hb_place *place)
 {
     return (is_in_child(h, a) || is_in_child(h, b)) && !is_mapped(h, &place->place);
+}
+
+/* A shared mapping of a file: the call that makes it. */
+static const hb_call *mapping_of(const hb *h, const pta_place *place, uint32_t *func)
+{
+    enum { SHARED = 1, ANONYMOUS = 32 };
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (h->program->sites.data[place->site].kind != PTA_HEAP || pta_heap_calls(h->p, place, calls) != 1) return NULL;
+    *func = h->program->calls.data[calls[0]].caller;
+    const lift_func *f = hb_code(h, *func);
+    const hb_call *call = f ? hb_call_at(h, *func, h->call_insn[calls[0]]) : NULL;
+    if (!call || !call->value || strncmp(callee_name(h, call), "mmap", 4)) return NULL;
+    const ir_insn *flags = &f->ir->insns[value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RCX], 4)];
+    return flags->op == IR_CONST && flags->imm & SHARED && !(flags->imm & ANONYMOUS) ? call : NULL;
+}
+
+uint32_t hb_mapped_object(hb *h, const pta_place *place, uint32_t object)
+{
+    uint32_t func;
+    const hb_call *call = mapping_of(h, place, &func);
+    if (!call) return object;
+    const ir_func *ir = hb_code(h, func)->ir;
+    const ir_value *args = ir->args + ir->insns[call->value].a;
+    for (uint32_t i = 0; i < h->mappings.len; i++) {
+        const hb_mapping *m = &h->mappings.data[i];
+        if (m->func != func || m->object == object) continue;
+        const ir_value *its = ir->args + ir->insns[m->call].a;
+        if (value_alike(ir, args[IR_CALL_R8], its[IR_CALL_R8]) && value_alike(ir, args[IR_CALL_R9], its[IR_CALL_R9])) return m->object;
+    }
+    for (uint32_t i = 0; i < h->mappings.len; i++)
+        if (h->mappings.data[i].object == object) return object;
+    vec_push(&h->mappings, (hb_mapping){func, call->value, object});
+    return object;
 }
