@@ -65,7 +65,7 @@ static void take_channels(hb *h)
 /* A thread that somebody waits for, who need not be the one that created it: all that it does comes before. */
 static void take_joins(hb *h)
 {
-    for (uint32_t o = 1; o < h->origins.len; o++) {
+    for (uint32_t o = 0; o < h->origins.len; o++) {
         token t = {.object = HB_NONE, .at = -1, .is_end = true, .poster = o};
         if (h->origins.data[o].overlaps) continue;
         hb_joins_of(h, o, &t.waits, &t.edges);

@@ -2,6 +2,7 @@
  * from the points to the ends of their functions and on behind the calls of these; then down, into whatever is called on the
  * way. A call is passed when its callee can be gone through from its entry to its end. */
 #include "static/hb/private.h"
+#include "static/hb/value.h"
 
 typedef struct {
     const hb *h;
@@ -225,6 +226,30 @@ static void go_down(walker *w)
     }
 }
 
+/* Where a call of setjmp goes on when it returns once more, which it does with a result that is not zero. */
+static void push_returns(walker *w, uint32_t instance, const hb_call *call)
+{
+    const lift_func *f = hb_instance_code(w->h, instance);
+    uint32_t func = w->h->instances[instance].func, block = hb_block_of(f, call->insn);
+    const lift_block *b = &f->blocks[block];
+    uint32_t end = b->first_insn + b->insn_count;
+    bool plain = b->end_kind == END_BRANCH; /* nothing is called between it and the branch */
+    for (uint32_t i = call->insn + 1; i < end && plain; i++)
+        plain = !hb_call_at(w->h, func, i);
+    for (uint32_t e = b->first_succ; plain && e < b->first_succ + b->succ_count; e++) {
+        value_condition c;
+        const lift_block *to = &f->blocks[f->edges[e].to];
+        if (!value_test(f->ir, block, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.imm || c.code != VALUE_NOT_EQUAL) continue;
+        const ir_insn *result = &f->ir->insns[c.a];
+        if (result->op != IR_RESULT || result->a != call->value || !to->insn_count || hb_call_at(w->h, func, to->first_insn)) continue;
+        note(w, instance, call->insn + 1, end);
+        note(w, instance, to->first_insn, to->first_insn + 1);
+        vec_push(&w->up, (hb_point){instance, to->first_insn}); /* from behind it on */
+        return;
+    }
+    vec_push(&w->up, (hb_point){instance, call->insn});
+}
+
 /* From anywhere in a function it may come back to where it called setjmp, which is also how a cancelled thread cleans up. */
 static void jump_back(walker *w, uint32_t instance)
 {
@@ -237,7 +262,7 @@ static void jump_back(walker *w, uint32_t instance)
         uint32_t *known = map_at(&w->seen, (uint64_t)instance << 32 | f->calls[c].insn);
         if (*known != MAP_NONE) continue;
         *known = 1;
-        vec_push(&w->up, (hb_point){instance, f->calls[c].insn});
+        push_returns(w, instance, &f->calls[c]);
     }
 }
 
