@@ -498,7 +498,7 @@ void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges
 {
     for (uint32_t j = 0; j < h->joins->joins.len && !thread; j++) {
         const join_call *join = &h->joins->joins.data[j];
-        if (join->sync->kind != SYNC_JOIN || !join->has_from || join->threads.len || !holds_main(h, &join->from)) continue;
+        if (join->sync->kind != SYNC_JOIN || !join->has_from || !holds_main(h, &join->from)) continue;
         if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
         for (uint32_t i = 0; i < join->edges.len; i++)
             vec_push(edges, join->edges.data[i]);
