@@ -11,6 +11,7 @@
  *    after the write is ordered after them.
  *  - A read forgets the readers that are ordered before it (readers.c), so a cell goes back to one epoch by itself. */
 #include "runtime/core/private.h"
+#include "runtime/core/quick.h"
 
 bool cell_settled(const access_state *a, const ft_cell *c)
 {
@@ -214,11 +215,26 @@ __attribute__((always_inline)) static inline bool is_same_epoch(const ft_thread 
     if (!cells) return false;
     const uint64_t from = addr & (REGION_SIZE - 1);
     const ft_cell *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
-    for (; cell <= last; cell++)
-        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) != epoch &&
-            (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch))
-            return false;
+    for (; cell <= last; cell++) {
+        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
+        if (op == OP_WRITE) return false;
+        if (__atomic_load_n(&cell->read, __ATOMIC_RELAXED) == epoch) continue;
+        const ft_site readers = __atomic_load_n(&cell->read_site, __ATOMIC_ACQUIRE);
+        const thread_state *t = (const thread_state *)thread;
+        if (!(readers & WHERE_READERS) || !readers_known(core_of_thread((ft_thread *)t), t, readers, epoch)) return false;
+    }
     return true;
+}
+
+static inline bool check_quickly(thread_state *t, uint64_t addr, uint64_t size, access_op op, ft_site site)
+{
+    core_state *core = core_of_thread(&t->pub);
+    region *r = quick_begin(t, addr, size);
+    if (!r) return false;
+    ft_site where = core->host.stack ? core->host.stack(core->host.context, &t->pub, site) & ~WHERE_READERS : site;
+    const bool done = quick_apply(t, r, addr, size, op, where);
+    quick_end(t, done);
+    return done;
 }
 
 /* Of a small access: may the answer no be wrong? The cell is split, or empty since its block is compact, or read by
@@ -259,8 +275,10 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
         check_any(thread, e, op, site);
         return;
     }
+    if (check_quickly(state_of(thread), addr, size, op, site)) return;
     access_state a; /* only what settling looks at */
     a.core = core;
+    a.t = state_of(thread);
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;

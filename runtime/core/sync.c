@@ -9,20 +9,20 @@
  * the program has one thread, all this rests: what one thread releases to itself orders nothing. */
 #include "runtime/core/private.h"
 
-enum { LINE_BITS = 6 };
+enum { LINE_BITS = 6 }; /* as in sync_line */
 
 static object_bucket *bucket_of(core_state *core, uint64_t addr)
 {
     return &core->objects[hash_address(addr >> LINE_BITS) >> 48];
 }
 
-/* Remembers that the page of addr has objects. */
+/* Remembers that the line of addr has objects. */
 static void mark(core_state *core, uint64_t addr)
 {
     region *r = region_make(core, addr);
     if (!r) return;
     uint64_t at = addr & (REGION_SIZE - 1);
-    __atomic_store_n(&r->pages[at >> PAGE_BITS].objects, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&r->pages[at >> PAGE_BITS].objects, sync_line(addr), __ATOMIC_RELEASE);
     __atomic_store_n(&r->chunks[at >> CHUNK_BITS].objects, 1, __ATOMIC_RELEASE);
 }
 
@@ -190,10 +190,8 @@ void ft_atomic_after(ft_thread *thread, uint64_t object)
     ft_acquire(thread, object);
 }
 
-bool sync_is_atomic(core_state *core, uint64_t addr)
+bool sync_is_atomic_object(core_state *core, uint64_t addr)
 {
-    const region *r = region_at(core, addr);
-    if (!r || !__atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].objects, __ATOMIC_ACQUIRE)) return false;
     object_bucket *bucket = bucket_of(core, addr);
     spin_lock(core, &bucket->lock);
     sync_object *o = bucket->first;
@@ -370,10 +368,11 @@ static void remove_line(core_state *core, uint64_t line, uint64_t from, uint64_t
 /* [from, to) of one page. */
 static void forget_page(core_state *core, block *page, uint64_t from, uint64_t to)
 {
-    if (!__atomic_load_n(&page->objects, __ATOMIC_ACQUIRE)) return;
+    const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_ACQUIRE);
+    if (!lines) return;
     if (to - from == PAGE_SIZE) __atomic_store_n(&page->objects, 0, __ATOMIC_RELAXED);
     for (uint64_t line = from >> LINE_BITS << LINE_BITS; line < to; line += 1 << LINE_BITS)
-        remove_line(core, line, from, to);
+        if (lines & sync_line(line)) remove_line(core, line, from, to);
 }
 
 /* [from, to) of one chunk. */
