@@ -3,6 +3,7 @@
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   passing.c    which registers are arguments and results
+ *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
