@@ -184,6 +184,8 @@ typedef VEC(hb_guard) hb_guards;
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
+/* Whether a set has what a user would call a lock. */
+bool hb_holds_locks(const hb *h, uint32_t set);
 /* The locks of a set in words, one after the other; false: no more. */
 bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size);
 void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size);
