@@ -81,8 +81,8 @@ void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size)
 static bool is_shown(const hb *h, const lock_element *e)
 {
     if (e->kind == LOCK_HOLDER || e->kind == LOCK_AGAIN || (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN)) return false;
-    for (uint32_t i = 0; e->kind == LOCK_OBJECT && e->shared && i < h->locks->onces.len; i++)
-        if (h->locks->onces.data[i].object == e->a && h->locks->onces.data[i].at == e->at) return false;
+    for (uint32_t i = 0; e->kind == LOCK_OBJECT && e->shared && i < h->locks->once_variables.len; i++)
+        if (h->locks->once_variables.data[i].object == e->a && h->locks->once_variables.data[i].at == e->at) return false;
     return true;
 }
 

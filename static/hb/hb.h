@@ -13,7 +13,10 @@
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
- *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
+ *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
+ *                that goes round; barrier.c: barriers; separate.c: all of it, asked
+ *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet
  *   open.c       hb_open: all of it
  *

@@ -54,9 +54,9 @@ static void note_once(hb *h, const pta_place *place)
 {
     const pta_site *site = &h->program->sites.data[place->site];
     lock_once once = {hb_object(h, site->memory, place->context), site->base + place->offset};
-    for (uint32_t i = 0; i < h->locks->onces.len; i++)
-        if (h->locks->onces.data[i].object == once.object && h->locks->onces.data[i].at == once.at) return;
-    vec_push(&h->locks->onces, once);
+    for (uint32_t i = 0; i < h->locks->once_variables.len; i++)
+        if (h->locks->once_variables.data[i].object == once.object && h->locks->once_variables.data[i].at == once.at) return;
+    vec_push(&h->locks->once_variables, once);
 }
 
 /* What is done once, and by which variable. */
@@ -389,6 +389,7 @@ void hb_locks_close(hb *h)
     map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
+    vec_free(&h->locks->once_variables);
     vec_free(&h->locks->onces);
     map_free(&h->locks->sum_map);
     map_free(&h->locks->instance_map);

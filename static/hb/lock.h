@@ -70,8 +70,9 @@ typedef struct hb_locks {
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;
     VEC(spin_place) guards; /* of C++ statics */
-    VEC(lock_once) onces;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
+    VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
                                it; nobody would call them a lock */
+    hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
 
 /* --- lock_name.c ------------------------------------------------------------------------------------------------------ */

@@ -5,6 +5,13 @@
 #include "static/hb/channel.h"
 #include "static/hb/lock.h"
 
+static bool is_once(const hb *h, uint32_t lock)
+{
+    for (uint32_t i = 0; i < h->locks->onces.len; i++)
+        if (h->locks->onces.data[i] == lock) return true;
+    return false;
+}
+
 static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const sync_entry *sync)
 {
     lock_name name = {.object = UINT32_MAX, .value = UINT32_MAX, .places = LOCK_ANYWHERE};
@@ -31,6 +38,7 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
     case SYNC_ONCE: /* whoever has passed comes after what was run */
         lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
         set = lock_add(h, set, &name);
+        if (name.object != UINT32_MAX && !is_once(h, name.object)) vec_push(&h->locks->onces, name.object);
         break;
     case SYNC_WAIT: /* a semaphore that begins with 1 is a lock */
         if (sync->when == SYNC_ALWAYS && hb_semaphore_value(h, instance, call, sync) == 1) set = lock_add(h, set, &name);
@@ -47,6 +55,24 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
         set = lock_add(h, set, &name);
         break;
     default: break;
+    }
+    return set;
+}
+
+/* Whoever has passed comes after what the routine has passed, too. */
+static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t model = h->edges[first + i].callee;
+        for (uint32_t e = h->out_first[model]; e < h->out_first[model + 1]; e++)
+            gained = lockset_meet(&h->locks->table, gained, h->locks->instances[h->edges[e].callee].gain);
+    }
+    if (gained == LOCKSET_ALL) return set;
+    lockset_members(&h->locks->table, gained, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lock = lockset_members(&h->locks->table, gained, &count)[i];
+        if (is_once(h, lock)) set = lockset_add(&h->locks->table, set, lock);
     }
     return set;
 }
@@ -73,7 +99,8 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
         result = lockset_meet(&h->locks->table, result, one);
     }
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
-    return result;
+    if (!any || result == LOCKSET_ALL) return result;
+    return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)

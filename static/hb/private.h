@@ -110,6 +110,7 @@ struct hb {
     VEC(hb_object_note) object_list;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
     struct hb_turns *turns;
@@ -195,7 +196,7 @@ hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
-/* --- unique.c ---- */
+/* --- gift.c ---- */
 /* A loop creates it with a function from a table, in which each function is but once. */
 bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
 void hb_gifts_open(hb *h);

@@ -165,6 +165,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         uint32_t size = ranges[i].size;
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
+        if (ranges[i].times_arg >= 0) size = 0;
         if (is_lost(h, instance, c->args[ranges[i].arg].var)) continue;
         hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
