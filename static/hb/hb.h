@@ -66,6 +66,7 @@ typedef struct {
     hb_numbers carriers; /* events: threads that run it, with the place in `at` */
     hb_points at;
     uint64_t *self;     /* instances that it runs; bits */
+    uint64_t *sure;     /* those that it runs even if no call through a pointer of which nothing is known leads anywhere */
 } hb_origin;
 
 typedef struct hb hb;
@@ -126,6 +127,8 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
+/* The same without calls through pointers of which nothing is known. */
+bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
