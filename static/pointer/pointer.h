@@ -4,6 +4,7 @@
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   passing.c    which registers are arguments and results
  *   march.c      pointers that march through an array, as indices
+ *   link.c       object files as one program
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells

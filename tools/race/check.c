@@ -135,15 +135,17 @@ static int open_images(check *c, const request *r)
 
 static void lift_modules(check *c, const request *r)
 {
-    uint32_t total = 0;
     for (uint32_t l = 0; l < c->list_count; l++)
-        total += c->lists[l].count;
-    c->modules = base_alloc_zero(total, sizeof *c->modules);
+        c->module_count += c->lists[l].count;
+    const image **images = base_alloc(c->module_count * sizeof *images);
+    c->modules = base_alloc_zero(c->module_count, sizeof *c->modules);
+    uint32_t n = 0;
     for (uint32_t l = 0; l < c->list_count; l++)
-        for (uint32_t i = 0; i < c->lists[l].count; i++) {
-            progress(c->lists[l].images[i]->path);
-            c->modules[c->module_count++] = lift_open(c->lists[l].images[i], &(lift_options){.jobs = (int)r->jobs});
-        }
+        for (uint32_t i = 0; i < c->lists[l].count; i++)
+            images[n++] = c->lists[l].images[i];
+    progress("reading");
+    lift_open_all(images, n, &(lift_options){.jobs = (int)r->jobs}, c->modules);
+    free(images);
 }
 
 static int open_texts(check *c, const request *r)
