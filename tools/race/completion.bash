@@ -9,7 +9,7 @@ _race_options() {
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
     show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
-    watch) echo "--format --open --suppressions --config --context --settle --changes --jobs --help" ;;
+    watch) echo "--format --open --suppressions --config --context --settle --all --changes --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
 }

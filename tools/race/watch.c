@@ -16,7 +16,7 @@
 
 #include "tools/race/diff.h"
 
-enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_SETTLE, KEY_ONCE };
+enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_SETTLE, KEY_CHANGES, KEY_ALL };
 enum { SOON = 200 }; /* milliseconds until the next look when something is on its way */
 
 static const cli_option options[] = {
@@ -28,12 +28,14 @@ static const cli_option options[] = {
     {"config", 0, KEY_CONFIG, true},
     {"open", 0, KEY_OPEN, false},
     {"settle", 0, KEY_SETTLE, true},
-    {"changes", 0, KEY_ONCE, true},
+    {"changes", 0, KEY_CHANGES, true},
+    {"all", 0, KEY_ALL, false},
     {0},
 };
 
 typedef struct {
     bool json;
+    bool all;     /* everything each time, as race check prints it */
     long settle;  /* milliseconds of quiet before a change is looked at */
     long changes; /* end after that many; 0: never */
     check_how how;
@@ -82,11 +84,12 @@ static int parse(int argc, char **argv, request *r)
             if (cli_number(walk.value, 0, 60000, &r->settle)) break;
             cli_usage(argv[0], "the milliseconds of quiet are 0 to 60000, not %s", walk.value);
             return CLI_BAD;
-        case KEY_ONCE:
+        case KEY_CHANGES:
             if (cli_number(walk.value, 0, 1000000000, &r->changes)) break;
             cli_usage(argv[0], "the number of changes is 0 or more, not %s", walk.value);
             return CLI_BAD;
         case KEY_OPEN: r->how.open = true; break;
+        case KEY_ALL: r->all = true; break;
         case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
         case KEY_CONFIG: r->how.config = walk.value; break;
         }
@@ -160,9 +163,14 @@ static int report(watcher *w, double began)
     store_record record = {0};
     int code = analyse(w, &record);
     if (code != EXIT_CLEAN) return code;
-    diff d = {.known = w->known, .old = &w->last, .new = &record};
+    diff d = {.known = w->known && !w->r->all, .old = &w->last, .new = &record};
     diff_open(&d);
-    if (w->r->json) {
+    if (w->r->all) {
+        if (w->r->json)
+            check_json(NULL, &record, false);
+        else
+            check_text(NULL, &record, false);
+    } else if (w->r->json) {
         diff_json(&d, true);
     } else if (!w->known) {
         uint32_t deadlocks = 0;
@@ -278,6 +286,7 @@ const command command_watch = {
             "  --open, --suppressions FILE, --config FILE, --context C\n"
             "                           as for race check\n"
             "  --settle MS              look when nothing has happened for that long (5 milliseconds)\n"
+            "  --all                    print all warnings each time, as race check does, instead of what has changed\n"
             "  --changes N              end after N changes\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n"
