@@ -16,27 +16,37 @@ static const double PATIENCE = 1.0; /* seconds without an event after which a fi
 static const uint32_t MASK = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_MODIFY |
                              IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 
-static int by_path(const void *a, const void *b)
+/* The number of the first file that is not before this path. */
+static uint32_t place_of(const watch_set *set, const char *path)
 {
-    return strcmp((*(watch_file *const *)a)->path, (*(watch_file *const *)b)->path);
+    uint32_t low = 0, high = set->files.len;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (strcmp(set->files.data[mid]->path, path) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
 }
 
 static watch_file *find(const watch_set *set, const char *path)
 {
-    watch_file key = {.path = (char *)path}, *wanted = &key;
-    watch_file **found = set->files.len ? bsearch(&wanted, set->files.data, set->files.len, sizeof wanted, by_path) : NULL;
-    return found ? *found : NULL;
+    uint32_t at = place_of(set, path);
+    return at < set->files.len && !strcmp(set->files.data[at]->path, path) ? set->files.data[at] : NULL;
 }
 
 static void add_file(watch_set *set, const char *path)
 {
     watch_file *file = find(set, path);
     if (!file) {
+        uint32_t at = place_of(set, path);
         file = base_alloc_zero(1, sizeof *file);
         file->path = base_format("%s", path);
         file->size = UINT64_MAX;
         vec_push(&set->files, file);
-        qsort(set->files.data, set->files.len, sizeof *set->files.data, by_path);
+        memmove(&set->files.data[at + 1], &set->files.data[at], (set->files.len - 1 - at) * sizeof *set->files.data);
+        set->files.data[at] = file;
     }
     file->there = true;
 }
