@@ -12,7 +12,7 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
     uint32_t site = g->module->slots[reloc - g->img->relocs];
     if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
         const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
-        return f ? g->module->first_func + f->id : PTA_NO_FUNC;
+        return f ? generate_chosen(g->module, f) : PTA_NO_FUNC;
     }
     if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
     if (site == PTA_NO_SITE) return g->module->unknown;
@@ -32,7 +32,7 @@ static uint32_t named_callee(const generator *g, const ir_insn *call)
         return func == PTA_NO_FUNC ? g->module->unknown : func;
     }
     const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
-    return f ? g->module->first_func + f->id : g->module->unknown;
+    return f ? generate_chosen(g->module, f) : g->module->unknown;
 }
 
 uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call)

@@ -5,6 +5,7 @@
  *   passing.c    which registers are arguments and results
  *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
+ *   link.c       object files as one program
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
