@@ -376,7 +376,8 @@ static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
         *c = (ft_cell){0};
         return true;
     }
-    if (c->write == a->epoch || !is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
+    if (c->write == a->epoch) return !a->renew; /* settled */
+    if (!is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
     if (a->op == OP_WRITE) {
         *c = (ft_cell){.write = a->epoch, .write_site = a->where};
     } else {

@@ -65,9 +65,11 @@ __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, r
     const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_RELAXED);
     bool done = __atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE &&
                 !(lines && lines & (sync_line(addr) | sync_line(addr + size - 1)));
-    ft_cell *cell = &r->cells[at / FT_GRANULE], *end = &r->cells[(at + size) / FT_GRANULE];
-    for (; done && cell < end; cell++)
-        done = quick_cell(t, cell, epoch, op, where);
+    ft_cell *cells = &r->cells[at / FT_GRANULE];
+    const uint64_t count = size / FT_GRANULE;
+#pragma GCC unroll 2
+    for (uint64_t i = 0; i < count && done; i++)
+        done = quick_cell(t, &cells[i], epoch, op, where);
     page_unlock(t, page);
     return done;
 }
