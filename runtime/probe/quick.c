@@ -33,10 +33,10 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
 /* Where the access is, for the core: its stack, if that is the last one that was seen here. 0: it is not. */
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    if (!probe.report->options.stack_depth) return site;
-    if (!stacks) return 0;
+    if (unlikely(!probe.report->options.stack_depth)) return site;
+    if (unlikely(!stacks)) return 0;
     const stack_memo *memo = stack_memo_of(stacks, site, sp);
-    return stack_is_remembered(memo, site, sp) ? memo->result : 0;
+    return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
 }
 
 /* The same for some bytes of a cell that is split. */
@@ -65,7 +65,7 @@ __attribute__((always_inline)) static inline bool quick_access(probe_thread *sel
 {
     thread_state *t = (thread_state *)self->thread;
     const ft_site where = remembered_stack(self->stacks, site, sp);
-    if (!where || t->pending_count || !thread_enter(t)) return false;
+    if (unlikely(!where) || unlikely(t->pending_count) || unlikely(!thread_enter(t))) return false;
     const bool done = quick_apply(t, r, addr, size, op, where & ~WHERE_READERS);
     quick_end(t, done);
     return done;
@@ -77,13 +77,13 @@ bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
     probe_thread *self = &probe_self;
     const uint32_t size = record->size;
     const ft_site site = record->site;
-    if (self->thread == &probe.nobody || self->sync.waiting || addr >> 47) return false;
+    if (unlikely(self->thread == &probe.nobody || self->sync.waiting || addr >> 47)) return false;
     region *r = region_at(core_of_thread(self->thread), addr);
     const bool in_page = (addr & (PAGE_SIZE - 1)) <= PAGE_SIZE - size;
-    if (!r || !in_page) return false;
+    if (unlikely(!r) || unlikely(!in_page)) return false;
     if (record->is_write) {
-        if (addr & (FT_GRANULE - 1) || size < FT_GRANULE) return false;
-        return size == 8 ? quick_access(self, r, addr, 8, OP_WRITE, site, sp)
+        if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
+        return likely(size == 8) ? quick_access(self, r, addr, 8, OP_WRITE, site, sp)
                          : quick_access(self, r, addr, size, OP_WRITE, site, sp);
     }
     const uint64_t at = addr & (REGION_SIZE - 1);
@@ -94,7 +94,7 @@ bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
     } else if (size < FT_GRANULE) {
         return is_known_in_split(t, r, addr, size);
     }
-    if (addr & (FT_GRANULE - 1) || size < FT_GRANULE) return false;
-    return size == 8 ? quick_access(self, r, addr, 8, OP_READ, site, sp)
+    if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
+    return likely(size == 8) ? quick_access(self, r, addr, 8, OP_READ, site, sp)
                      : quick_access(self, r, addr, size, OP_READ, site, sp);
 }
