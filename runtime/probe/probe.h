@@ -16,6 +16,7 @@
  *   symbol.c    the real functions behind the wrappers
  *   thread.c    threads: birth, death, names
  *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
+ *   cancel.c    cancellation at any instruction
  *   system.c    system calls and memory without libc; names.h  its functions are not the program's
  *
  * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core
@@ -153,6 +154,8 @@ typedef struct probe_module {
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
 const char *patch_module(probe_module *m);
 void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
+/* All of its bytes as they were, while it may be running; what is in trampolines finds its way. False: not possible. */
+bool patch_undo(probe_module *m);
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
@@ -338,6 +341,7 @@ void thread_forked(void);
 
 void signal_start(void);
 void signal_forked(void);
+bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */
 bool signal_own_trap(void); /* SIGTRAP is ours from now on */
 
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="

@@ -557,6 +557,20 @@ void signal_start(void)
             real_sigaction()(number, &fault_action, NULL);
 }
 
+bool signal_take(int number)
+{
+    struct { /* as the kernel has it */
+        void (*handler)(int, siginfo_t *, void *);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } now;
+    if (sys_call(SYS_rt_sigaction, number, 0, (long)&now, KERNEL_SET, 0, 0) || !(now.flags & SA_SIGINFO)) return false;
+    signals.program[number] = (struct sigaction){.sa_sigaction = now.handler, .sa_flags = SA_SIGINFO};
+    now.handler = event_signal;
+    return !sys_call(SYS_rt_sigaction, number, (long)&now, 0, KERNEL_SET, 0, 0);
+}
+
 void signal_forked(void)
 {
     signals.lock = 0; /* its holder is not in this process */

@@ -16,6 +16,7 @@ typedef struct {
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
+    bool jumps; /* it calls setjmp */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -57,10 +58,22 @@ typedef struct {
     bool has_live, has_ever;
 } hb_life;
 
+typedef struct {
+    uint32_t origin;
+    hb_point at; /* one of them */
+} hb_stand;
+
 typedef struct { /* order.c */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+    uint32_t *position;  /* per instance: the position of all its points, HB_NONE: not asked yet, HB_NONE - 1: they differ */
+    map64 position_of;   /* instance and instruction */
+    map64 position_map;  /* by the regions that have it */
+    VEC(uint64_t) position_bits;
+    map64 stance_map;    /* origin and position */
+    VEC(hb_stand) stances;
+    map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_kin;
 
 typedef struct {
@@ -79,6 +92,7 @@ struct hb {
     uint32_t edge_count;
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
+    uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
     uint32_t *call_insn;     /* per call */
     VEC(hb_origin) origins;  /* [0]: main */
@@ -88,6 +102,7 @@ struct hb {
     uint32_t base_count;
     hb_kin *kin;
     hb_life *lives;          /* per origin */
+    struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
@@ -95,8 +110,10 @@ struct hb {
     VEC(hb_object_note) object_list;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_numbering *numbering;
     struct hb_tokens *tokens;
-    struct hb_semaphores *semaphores;
+    struct hb_channels *channels;
+    struct hb_turns *turns;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -179,7 +196,7 @@ hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
-/* --- unique.c ---- */
+/* --- gift.c ---- */
 /* A loop creates it with a function from a table, in which each function is but once. */
 bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
 void hb_gifts_open(hb *h);
@@ -187,15 +204,22 @@ void hb_gifts_close(hb *h);
 /* Both accesses are of what their threads have for their own. */
 bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
-/* --- publish.c, barrier.c ---- */
-void hb_semaphores_open(hb *h);
-void hb_semaphores_close(hb *h);
+/* --- channel.c ---- */
+void hb_semaphores_open(hb *h); /* what they begin with; then, with accesses: */
+void hb_channels_open(hb *h);
+void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+
+/* --- publish.c, turn.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
 bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_turns_open(hb *h);
+void hb_turns_close(hb *h);
+/* Both need the one token that goes round. */
+bool hb_turns_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */

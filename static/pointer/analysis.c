@@ -144,9 +144,16 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     return p->stale ? begin_anew(p, error) : solve_run(p, error);
 }
 
+bool pta_may_edit(const pta_program *program, uint32_t func)
+{
+    return func != program->wilderness && func != program->wild_call;
+}
+
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
 {
     if (p->options.once) return base_fail(error, "the analysis was made for one result only");
+    for (uint32_t i = 0; i < count; i++)
+        if (!pta_may_edit(p->program, edits[i].func)) return base_fail(error, "not a statement of the program");
     VEC(bool) before = {0};
     for (uint32_t i = 0; i < count; i++)
         vec_push(&before, *dead_flag(p, &edits[i]));
@@ -261,6 +268,13 @@ static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32
     set_add(to, keys.data, count, 0, graph_world(p), &added);
     vec_free(&keys);
     vec_free(&added);
+}
+
+uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
+{
+    if (var == PTA_NO_VAR) return 0;
+    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + var)].set;
+    return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
 static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_t at)

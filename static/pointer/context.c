@@ -1,5 +1,7 @@
 /* Contexts: what tells instances of one function apart. A context is the base that the chosen rules give (an origin, a call
- * string) and, for models and allocator wrappers, the calls that lead to them: each call of `malloc` is its own allocation. */
+ * string) and, for models and allocator wrappers, the calls that lead to them: each call of `malloc` is its own allocation. All calls
+ * through pointers share one instance: a wild pointer calls it by way of program->wild_call, and one of its own that a pointer called
+ * before it became wild would stay, although an analysis from scratch might never make it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +41,7 @@ uint32_t context_intern(pta *p, graph_context context)
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin)
 {
     graph_context context = {.base = p->rules->enter(p, caller, call, func, twin)};
-    if (p->program->funcs.data[func].clone) {
+    if (p->program->funcs.data[func].clone && p->program->calls.data[call].func != PTA_NO_FUNC) {
         const graph_instance *from = &p->instances.data[caller];
         const graph_context *outer = &p->contexts.data[from->context];
         enum { MOST = sizeof context.calls / sizeof *context.calls };

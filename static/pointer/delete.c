@@ -1,6 +1,6 @@
-/* Deletion. When an edge goes, each fact that it may have brought is questioned. A fact is kept when one of its incoming
- * neighbours still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), else it is taken away, what it led to is
- * questioned in turn, and the edges and calls that depended on it go.
+/* Deletion. When an edge goes, each fact whose reason it was is questioned. A fact is kept when one of its incoming neighbours
+ * still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), which is its reason then, else it is taken away, what it was the
+ * reason of is questioned in turn, and the edges and calls that depended on it go.
  *
  * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself: after
  * `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep the load
@@ -9,8 +9,9 @@
  * support is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
  * result is exactly that of an analysis from scratch.
  *
- * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. A component
- * that is wild no more loses all it had, and what SET_WILD stands for no more is woken where it lies dormant.
+ * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. What SET_WILD
+ * stands for no more is woken where it lies dormant: all that a node has which is wild no more, and in all nodes the objects that
+ * the wilderness lists no more.
  *
  * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything. It is
  * given up then.
@@ -20,13 +21,15 @@
 #include "static/pointer/graph.h"
 
 typedef struct {
+    uint64_t rank; /* of the fact when it was asked about */
     uint32_t node;
     pta_key key;
 } question;
 
 struct deletion {
-    VEC(question) questions;
-    id_list losers;       /* components that have lost keys: graph_node.lost says of which objects */
+    VEC(question) questions; /* a heap: the oldest fact first, so that what a fact is derived from is decided before it */
+    id_list losers;       /* nodes that have lost keys: graph_node.lost says of which objects */
+    id_list woken;        /* nodes that have been wild */
     id_list unborn;       /* instances that nobody older calls */
     id_list doubted;      /* objects that the wilderness may list no more */
     id_list tamed;        /* those that it does not */
@@ -39,40 +42,95 @@ static struct deletion *state(pta *p)
     return p->deletion;
 }
 
+/* Every node is a component of its own where something may be deleted. */
 static pta_set *set_of(const pta *p, uint32_t node)
 {
-    return &p->nodes.data[graph_component(p, node)].set;
+    return &p->nodes.data[node].set;
 }
 
-/* A key may have gone: it, and each class of its object, which may owe its form to it. */
-static void ask(pta *p, uint32_t node, pta_key key)
+/* --- questions ----------------------------------------------------------------------------------------------------------- */
+
+static void push_question(pta *p, question q)
 {
-    if (!key) return;
-    if (node == p->wilderness) { /* once for all that have lost it */
-        uint8_t *about = &p->wild.data[key_object(key)];
-        if (!(*about & SET_IN_WILD) || *about & SET_IN_DOUBT) return;
-        vec_push(&state(p)->doubted, key_object(key));
-        *about |= SET_IN_DOUBT;
+    struct deletion *d = state(p);
+    vec_push(&d->questions, q);
+    question *heap = d->questions.data;
+    uint32_t at = d->questions.len - 1;
+    for (; at && heap[(at - 1) / 2].rank > q.rank; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = q;
+}
+
+static question pop_question(struct deletion *d)
+{
+    question *heap = d->questions.data, first = heap[0], last = heap[--d->questions.len];
+    uint32_t at = 0, child, n = d->questions.len;
+    while ((child = 2 * at + 1) < n) {
+        if (child + 1 < n && heap[child + 1].rank < heap[child].rank) child++;
+        if (heap[child].rank >= last.rank) break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return first;
+}
+
+static void question_fact(pta *p, uint32_t node, uint32_t at)
+{
+    const pta_set *set = set_of(p, node);
+    if (node != p->wilderness) {
+        push_question(p, (question){set->ranks[at], node, set->keys[at]});
         return;
     }
+    uint8_t *about = &p->wild.data[key_object(set->keys[at])]; /* once for all that have lost it */
+    if (*about & SET_IN_DOUBT) return;
+    vec_push(&state(p)->doubted, key_object(set->keys[at]));
+    *about |= SET_IN_DOUBT;
+}
+
+static bool is_class(pta_key key)
+{
+    return !offset_is_exact(key_offset(key));
+}
+
+/* An edge does not bring a key any more: the fact whose reason it was is in doubt, and each class of the object that may owe its
+ * form to the key. */
+static void ask(pta *p, uint32_t node, pta_key key, uint32_t edge)
+{
+    if (!key) return;
     const pta_set *set = set_of(p, node);
-    for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++)
-        if (set->keys[i] == key || (!offset_is_exact(key_offset(set->keys[i])) && offset_covers(key_offset(set->keys[i]), key_offset(key), p->shapes.data[key_object(key)])))
-            vec_push(&state(p)->questions, (question){node, set->keys[i]});
+    bool all = p->options.algorithm != PTA_IPA;
+    for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++) {
+        bool same = set->keys[i] == key;
+        if (!all && set->reasons[i] != SET_NO_REASON && (!same || set->reasons[i] != edge)) continue;
+        if (same || (is_class(set->keys[i]) && offset_covers(key_offset(set->keys[i]), key_offset(key), p->shapes.data[key_object(key)])))
+            question_fact(p, node, i);
+    }
+}
+
+/* Whether an edge brought something of an object, when it has just been removed. */
+static bool has_brought(const pta *p, const graph_edge *e, uint32_t object)
+{
+    if (e->from == NO_NODE) return key_object(e->key) == object;
+    const pta_set *from = set_of(p, e->from);
+    uint32_t at = set_group(from, object);
+    return at < from->len && key_object(from->keys[at]) == object;
 }
 
 static void retract_edge(pta *p, uint32_t edge)
 {
     const graph_edge e = p->edges.data[edge];
     graph_remove_edge(p, edge);
-    if (e.from == NO_NODE) {
-        ask(p, e.to, e.key);
+    const pta_set *to = set_of(p, e.to), *from = e.from == NO_NODE ? NULL : set_of(p, e.from);
+    if (p->options.algorithm == PTA_IPA) {
+        for (uint32_t i = 0; i < to->len; i++)
+            if (to->reasons[i] == edge || (to->reasons[i] == SET_NO_REASON && has_brought(p, &e, key_object(to->keys[i]))))
+                question_fact(p, e.to, i);
         return;
     }
-    const pta_set *from = set_of(p, e.from);
-    const graph_label *label = &p->labels.data[e.label];
-    for (uint32_t i = 0; i < from->len; i++)
-        ask(p, e.to, e.label ? graph_transfer(p, from->keys[i], label) : from->keys[i]);
+    if (!from) ask(p, e.to, e.key, edge);
+    for (uint32_t i = 0; from && i < from->len; i++)
+        ask(p, e.to, e.label ? graph_transfer(p, from->keys[i], &p->labels.data[e.label]) : from->keys[i], edge);
 }
 
 /* --- calls --------------------------------------------------------------------------------------------------------------- */
@@ -154,107 +212,103 @@ void delete_use(pta *p, uint32_t use)
 
 /* --- facts --------------------------------------------------------------------------------------------------------------- */
 
-/* What depended on keys of an object that a component no longer has. */
-static void retract_object(pta *p, uint32_t component, uint32_t object, pta_key key)
+/* What depended on a key that a node no longer has. */
+static void retract_uses(pta *p, uint32_t node, pta_key key)
 {
-    uint32_t member = component;
-    do {
-        for (uint32_t u = 0; u < p->nodes.data[member].uses.len; u++) {
-            uint32_t use = p->nodes.data[member].uses.data[u];
-            for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
-                next = p->edges.data[e].next;
-                pta_key on = p->edges.data[e].key;
-                if (key_object(on) == object && set_find(set_of(p, component), on) == UINT32_MAX) retract_edge(p, e);
-            }
-            if (graph_stmt(p, use)->kind == PTA_CALL) retract_calls(p, use, key);
+    for (uint32_t u = 0; u < p->nodes.data[node].uses.len; u++) {
+        uint32_t use = p->nodes.data[node].uses.data[u];
+        for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
+            next = p->edges.data[e].next;
+            if (p->edges.data[e].key == key) retract_edge(p, e);
         }
-        member = p->nodes.data[member].next;
-    } while (member != component);
+        if (graph_stmt(p, use)->kind == PTA_CALL) retract_calls(p, use, key);
+    }
 }
 
-static void note_loss(pta *p, uint32_t component, uint32_t object)
+static void note_loss(pta *p, uint32_t node, uint32_t object)
 {
-    id_list *lost = &p->nodes.data[component].lost;
+    id_list *lost = &p->nodes.data[node].lost;
     if (lost->len && lost->data[lost->len - 1] == object) return;
-    if (!lost->len) vec_push(&state(p)->losers, component);
+    if (!lost->len) vec_push(&state(p)->losers, node);
     vec_push(lost, object);
 }
 
-static void take_one(pta *p, uint32_t component, pta_key key)
+static void take_one(pta *p, uint32_t node, pta_key key)
 {
-    set_remove(&p->nodes.data[component].set, &key, 1);
-    note_loss(p, component, key_object(key));
-    if (component == p->wilderness) {
+    pta_set *set = set_of(p, node);
+    set_remove(set, &key, 1);
+    note_loss(p, node, key_object(key));
+    if (node == p->wilderness) {
         p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
         vec_push(&state(p)->tamed, key_object(key));
     }
-    if (set_is_wild(&p->nodes.data[component].set) && set_is_loose(key)) /* perhaps it was one of just enough */
-        vec_push(&state(p)->questions, (question){component, set_wild_key()});
-    uint32_t member = component;
-    do {
-        for (uint32_t i = 0; i < p->nodes.data[member].out.len; i++) {
-            const graph_edge *e = &p->edges.data[p->nodes.data[member].out.data[i]];
-            if (!e->label && graph_component(p, e->to) == component) continue;
-            ask(p, e->to, e->label ? graph_transfer(p, key, &p->labels.data[e->label]) : key);
-        }
-        member = p->nodes.data[member].next;
-    } while (member != component);
-    retract_object(p, component, key_object(key), key);
-}
-
-/* The component tells the wilderness nothing any more. */
-static void hush(pta *p, uint32_t component)
-{
-    graph_node *c = &p->nodes.data[component];
-    if (!c->tells) return;
-    c->tells = false;
-    for (uint32_t i = 0; i < c->out.len; i++) {
-        const graph_edge *e = &p->edges.data[c->out.data[i]];
-        if (e->to != p->wilderness || p->labels.data[e->label].stride != PTA_LOOSE) continue;
-        retract_edge(p, c->out.data[i]);
-        return;
+    bool by_itself = set_is_wild(set) && (p->options.algorithm != PTA_IPA || set->reasons[0] == SET_NO_REASON);
+    if (by_itself && set_is_loose(key)) question_fact(p, node, 0); /* perhaps it was one of just enough */
+    for (uint32_t i = 0; i < p->nodes.data[node].out.len; i++) {
+        uint32_t edge = p->nodes.data[node].out.data[i];
+        const graph_edge *e = &p->edges.data[edge];
+        ask(p, e->to, e->label ? graph_transfer(p, key, &p->labels.data[e->label]) : key, edge);
     }
+    retract_uses(p, node, key);
 }
 
-/* A key goes; a class with all keys of its object, and SET_WILD with all keys, since those that lie dormant have not been sent
- * everywhere. */
-static void take_away(pta *p, uint32_t component, pta_key key)
+/* The node tells the wilderness nothing any more. */
+static void hush(pta *p, uint32_t node)
 {
-    const pta_set *set = &p->nodes.data[component].set;
+    uint32_t tells = p->nodes.data[node].tells;
+    p->nodes.data[node].tells = 0;
+    if (tells) retract_edge(p, tells - 1);
+}
+
+/* A key goes; a class with all keys of its object. After SET_WILD, what lay dormant goes where it has not been sent. */
+static void take_away(pta *p, uint32_t node, pta_key key)
+{
+    const pta_set *set = set_of(p, node);
     if (key == set_wild_key()) {
-        hush(p, component);
-        take_one(p, component, key);
-        while (set_of(p, component)->len)
-            take_one(p, component, set_of(p, component)->keys[set_of(p, component)->len - 1]);
-        return;
+        hush(p, node);
+        vec_push(&state(p)->woken, node);
     }
-    if (offset_is_exact(key_offset(key))) {
-        take_one(p, component, key);
+    if (!is_class(key) || key == set_wild_key()) {
+        take_one(p, node, key);
         return;
     }
     for (;;) {
         uint32_t at = set_group(set, key_object(key));
         if (at >= set->len || key_object(set->keys[at]) != key_object(key)) break;
-        take_one(p, component, set->keys[at]);
+        take_one(p, node, set->keys[at]);
     }
 }
 
-/* What an edge brings of one object to its target, from facts older than `rank`. */
-static void collect(const pta *p, const graph_edge *e, uint32_t component, uint32_t object, uint64_t rank, key_list *out)
+/* What an edge brings of one object, from facts older than `rank`. */
+static void collect(const pta *p, const graph_edge *e, uint32_t object, uint64_t rank, key_list *out)
 {
     if (e->rank >= rank) return;
     if (e->from == NO_NODE) {
         if (key_object(e->key) == object) vec_push(out, e->key);
         return;
     }
-    uint32_t from = graph_component(p, e->from);
-    if (from == component && !e->label) return;
-    const pta_set *set = &p->nodes.data[from].set;
+    const pta_set *set = set_of(p, e->from);
     for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
         if (set->ranks[i] >= rank) continue;
         pta_key key = e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i];
         if (key) vec_push(out, key);
     }
+}
+
+/* Whether an edge brings a key, from facts older than `rank`. */
+static bool brings(const pta *p, const graph_edge *e, pta_key key, uint64_t rank)
+{
+    if (e->rank >= rank) return false;
+    if (e->from == NO_NODE) return e->key == key;
+    const pta_set *set = set_of(p, e->from);
+    if (!e->label) {
+        uint32_t at = set_find(set, key);
+        return at != UINT32_MAX && set->ranks[at] < rank;
+    }
+    uint32_t object = key_object(key);
+    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++)
+        if (set->ranks[i] < rank && graph_transfer(p, set->keys[i], &p->labels.data[e->label]) == key) return true;
+    return false;
 }
 
 /* Whether a set was wild by itself, from facts older than `rank`. */
@@ -269,52 +323,60 @@ static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t rank)
     return loose > p->options.wild_at;
 }
 
-/* Whether a key has support that is older than `rank`: from one neighbour, or a class as the closure of what several bring. */
-static bool is_supported(const pta *p, uint32_t component, pta_key key, uint64_t rank)
+/* Whether a class is the closure of what several neighbours bring, from facts older than `rank`. */
+static bool is_closure(const pta *p, uint32_t node, pta_key key, uint64_t rank)
 {
-    if (key == set_wild_key() && is_wild_by_itself(p, &p->nodes.data[component].set, rank)) return true;
-    key_list found = {0};
+    key_list found = {0}, added = {0};
     pta_set all = {0};
-    bool yes = false;
-    uint32_t member = component, object = key_object(key);
-    do {
-        const graph_node *m = &p->nodes.data[member];
-        for (uint32_t i = 0; i < m->in.len && !yes; i++) {
-            uint32_t before = found.len;
-            p->deletion->work++;
-            collect(p, &p->edges.data[m->in.data[i]], component, object, rank, &found);
-            for (uint32_t k = before; k < found.len && !yes; k++)
-                yes = found.data[k] == key;
-        }
-        member = m->next;
-    } while (member != component && !yes);
-    if (!yes && !offset_is_exact(key_offset(key)) && found.len) {
-        key_list added = {0};
-        uint32_t count = found.len;
-        keys_sort(found.data, &count);
-        set_add(&all, found.data, count, 0, graph_world(p), &added);
-        yes = set_find(&all, key) != UINT32_MAX;
-        vec_free(&added);
-    }
+    const id_list *in = &p->nodes.data[node].in;
+    p->deletion->work += in->len;
+    for (uint32_t i = 0; i < in->len; i++)
+        collect(p, &p->edges.data[in->data[i]], key_object(key), rank, &found);
+    keys_sort(found.data, &found.len);
+    set_add(&all, found.data, found.len, 0, graph_world(p), &added);
+    bool yes = set_find(&all, key) != UINT32_MAX;
+    vec_free(&added);
     set_free(&all);
     vec_free(&found);
     return yes;
 }
 
-static void answer(pta *p, question q)
+/* A reason for a fact that is older than it. False: there is none. */
+static bool find_reason(const pta *p, uint32_t node, uint32_t fact, uint32_t *reason)
 {
-    uint32_t component = graph_component(p, q.node);
-    const pta_set *set = &p->nodes.data[component].set;
-    uint32_t at = set_find(set, q.key);
+    const pta_set *set = set_of(p, node);
+    pta_key key = set->keys[fact];
+    uint64_t rank = set->ranks[fact];
+    const id_list *in = &p->nodes.data[node].in;
+    *reason = set->reasons[fact];
+    if (*reason != SET_NO_REASON && p->edges.data[*reason].to == node && brings(p, &p->edges.data[*reason], key, rank)) return true;
+    for (uint32_t i = 0; i < in->len; i++) {
+        p->deletion->work++;
+        if (!brings(p, &p->edges.data[in->data[i]], key, rank)) continue;
+        *reason = in->data[i];
+        return true;
+    }
+    *reason = SET_NO_REASON;
+    if (key == set_wild_key()) return is_wild_by_itself(p, set, rank);
+    return is_class(key) && is_closure(p, node, key, rank);
+}
+
+static void answer(pta *p, uint32_t node, pta_key key)
+{
+    pta_set *set = set_of(p, node);
+    uint32_t at = set_find(set, key), reason;
     if (at == UINT32_MAX) return;
     switch (p->options.algorithm) {
     case PTA_IPA:
-        if (!is_supported(p, component, q.key, set->ranks[at])) take_away(p, component, q.key);
+        if (find_reason(p, node, at, &reason))
+            set->reasons[at] = reason;
+        else
+            take_away(p, node, key);
         break;
-    case PTA_REACH: take_away(p, component, q.key); break;
+    case PTA_REACH: take_away(p, node, key); break;
     case PTA_RESET:
-        while (p->nodes.data[component].set.len)
-            take_away(p, component, p->nodes.data[component].set.keys[p->nodes.data[component].set.len - 1]);
+        while (set_of(p, node)->len)
+            take_away(p, node, set_of(p, node)->keys[set_of(p, node)->len - 1]);
         break;
     }
 }
@@ -333,7 +395,7 @@ static void answer_doubt(pta *p, uint32_t object)
     p->wild.data[object] &= (uint8_t)~SET_IN_DOUBT;
     const pta_set *wild = set_of(p, p->wilderness);
     uint32_t at = set_group(wild, object);
-    if (at < wild->len && key_object(wild->keys[at]) == object) answer(p, (question){p->wilderness, wild->keys[at]});
+    if (at < wild->len && key_object(wild->keys[at]) == object) answer(p, p->wilderness, wild->keys[at]);
 }
 
 /* Edges that may be looked at before it is given up. */
@@ -348,10 +410,12 @@ bool delete_run(pta *p)
     uint64_t most = patience(p);
     d->work = 0;
     while ((d->questions.len || d->doubted.len) && d->work < most) {
-        if (d->questions.len)
-            answer(p, d->questions.data[--d->questions.len]);
-        else
+        if (d->questions.len) {
+            question q = pop_question(d);
+            answer(p, q.node, q.key);
+        } else {
             answer_doubt(p, d->doubted.data[--d->doubted.len]);
+        }
     }
     if (d->work >= most) return false;
     graph_next_step(p);
@@ -366,12 +430,15 @@ bool delete_run(pta *p)
             if (!k || n->lost.data[k] != n->lost.data[k - 1]) vec_push(&lost, (lost_fact){d->losers.data[i], n->lost.data[k]});
         vec_free(&n->lost);
     }
+    for (uint32_t i = 0; i < d->woken.len; i++)
+        solve_wake(p, d->woken.data[i]);
     solve_rederive(p, lost.data, lost.len);
     for (uint32_t i = 0; i < d->tamed.len; i++)
         if (!(p->wild.data[d->tamed.data[i]] & SET_IN_WILD)) solve_wake_object(p, d->tamed.data[i]);
     vec_free(&lost);
     vec_clear(&d->unborn);
     vec_clear(&d->losers);
+    vec_clear(&d->woken);
     vec_clear(&d->tamed);
     return true;
 }
@@ -381,6 +448,7 @@ void delete_close(pta *p)
     if (!p->deletion) return;
     vec_free(&p->deletion->questions);
     vec_free(&p->deletion->losers);
+    vec_free(&p->deletion->woken);
     vec_free(&p->deletion->unborn);
     vec_free(&p->deletion->doubted);
     vec_free(&p->deletion->tamed);

@@ -9,6 +9,7 @@
 
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
+#include "static/pointer/passing.h"
 
 static const uint8_t param_of[IR_FLAGS] = { /* + 1; 0: not a parameter */
     [IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1, [IR_RCX] = PTA_RCX + 1,
@@ -33,6 +34,7 @@ static bool is_used(const generator *g, ir_value v)
 static form entry_form(generator *g, ir_value v)
 {
     const ir_insn *insn = &g->ir->insns[v];
+    if (g->left[v]) return (form){0};
     if ((insn->var == IR_RAX || insn->var == IR_R10) && !is_used(g, v)) return (form){0}; /* not for passing arguments in C */
     if (insn->var < IR_FLAGS && param_of[insn->var]) return form_var(param_of[insn->var] - 1u);
     if (insn->var == IR_FSBASE) return (form){FORM_TLS, 0, 0};
@@ -394,6 +396,7 @@ void generate_function(const pta_program *program, const generate_module *module
     name_save_area(&g);
 
     g.kinds = kinds_infer(g.img, ir);
+    g.left = passing_leavings(program, module, func);
     mark_phis(&g);
     for (ir_value v = 1; v < ir->blocks[0].first; v++)
         g.forms[v] = value_form(&g, v);
@@ -408,6 +411,7 @@ void generate_function(const pta_program *program, const generate_module *module
     free(g.forms);
     free(g.call_of);
     free(g.kinds);
+    free(g.left);
     free(g.known);
     vec_free(&g.frame.homes);
 }

@@ -27,6 +27,8 @@ typedef struct {
     uint32_t first_function_site, first_func; /* sites and functions of the module's functions are in lift order */
 } generate_module;
 
+/* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
+uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call);
 void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
 /* march.c: pointers that march through an array as indices of it. */
 void generate_marches(generated *out);

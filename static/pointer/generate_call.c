@@ -2,6 +2,7 @@
 #include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
+#include "static/pointer/passing.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
 {
@@ -18,7 +19,7 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
 }
 
 /* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
-static uint32_t named_callee(generator *g, const ir_insn *call)
+static uint32_t named_callee(const generator *g, const ir_insn *call)
 {
     uint8_t flow = g->func->insns[call->insn].flow;
     if (!call->imm) return PTA_NO_FUNC;
@@ -31,6 +32,13 @@ static uint32_t named_callee(generator *g, const ir_insn *call)
     }
     const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
     return f ? g->module->first_func + f->id : g->module->unknown;
+}
+
+uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call)
+{
+    const pta_func *f = &program->funcs.data[func];
+    return named_callee(&(generator){.program = program, .module = module, .img = program->modules[f->module]->img, .func = f->lift,
+                                     .ir = f->lift->ir, .func_id = func}, call);
 }
 
 /* `__tls_get_addr(&{module, offset})`: the place in the TLS block that the two words name. */
@@ -156,9 +164,14 @@ void generate_call(generator *g, ir_value v)
         call.target = form_operand(g, target);
     }
     bool takes_stack = call.func == PTA_NO_FUNC || g->program->funcs.data[call.func].stack;
+    /* Arguments fill their registers in order: behind one that nobody put anything into there are none. Of a known callee they may
+     * be missing where it does not read them. */
+    bool known = call.func != PTA_NO_FUNC && call.func != g->module->unknown, ended = false;
     for (unsigned i = 0; i < PTA_PARAMS; i++) {
         ir_value arg = args[arg_of[i]];
         form f = arg ? g->forms[arg] : (form){0};
+        ended |= i < PASSING_ARGS && arg && g->left[arg];
+        if (i < PASSING_ARGS && (known ? arg && g->left[arg] : ended)) f.kind = FORM_NONE;
         if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
         bool handed_on = i == PTA_RSP && tail && f.kind == FORM_FRAME && !f.value; /* the caller's arguments */
         call.args[i] = handed_on               ? (pta_operand){PTA_RSP, 0}
@@ -198,6 +211,8 @@ form generate_result(generator *g, const ir_insn *insn)
         if (insn->var == IR_RAX && plt && plt->name && !strcmp(plt->name, "__tls_get_addr") && tls_call(g, of, &f)) return f;
         pta_call *call = &g->out->calls.data[g->call_of[insn->a] - 1];
         uint32_t *ret = insn->var == IR_RAX ? &call->ret : &call->ret2;
+        bool given = insn->var == IR_RAX || call->func == PTA_NO_FUNC || g->program->funcs.data[call->func].gives & PASSING_RET2;
+        if (!given || g->left[insn - g->ir->insns]) return insn->b ? g->forms[insn->b] : f;
         if (*ret == PTA_NO_VAR) *ret = form_new_var(g);
         f = form_var(*ret);
     }
@@ -214,6 +229,6 @@ void generate_return(generator *g, const ir_insn *insn)
     static const uint8_t from[] = {IR_RET_RAX, IR_RET_RDX};
     for (unsigned i = 0; i < 2; i++) {
         ir_value v = g->ir->args[insn->a + from[i]];
-        if (v && g->forms[v].kind != FORM_TPOFF) form_copy(g, PTA_RET + i, g->forms[v], 0, PTA_SAME);
+        if (v && !g->left[v] && g->program->funcs.data[g->func_id].gives >> i & 1 && g->forms[v].kind != FORM_TPOFF) form_copy(g, PTA_RET + i, g->forms[v], 0, PTA_SAME);
     }
 }

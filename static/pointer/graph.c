@@ -107,8 +107,8 @@ uint32_t graph_add_node(pta *p)
 void graph_make_wild(pta *p, uint32_t component)
 {
     if (p->nodes.data[component].tells) return;
-    p->nodes.data[component].tells = true;
-    graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
+    uint32_t edge = graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
+    p->nodes.data[component].tells = edge + 1;
 }
 
 void graph_mark_dirty(pta *p, uint32_t component)
@@ -363,11 +363,11 @@ void graph_add_use(pta *p, uint32_t use)
             for (uint32_t i = 0, k = 0; i < c->set.len; i++) {
                 while (k < n && c->fresh.data[k] < c->set.keys[i])
                     k++;
-                if (k == n || c->fresh.data[k] != c->set.keys[i]) vec_push(&p->pending, (use_key){use, c->set.keys[i]});
+                if (k == n || c->fresh.data[k] != c->set.keys[i]) vec_push(&p->pending, (use_key){.use = use, .key = c->set.keys[i]});
             }
         } else {
             for (uint32_t i = 0; i < c->set.len; i++)
-                vec_push(&p->pending, (use_key){use, c->set.keys[i]});
+                vec_push(&p->pending, (use_key){.use = use, .key = c->set.keys[i]});
             c->used = true;
         }
         return;
@@ -406,6 +406,31 @@ static void call_wild(pta *p, uint32_t use, pta_key key)
     const uint32_t *targets = context_targets(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, &count);
     for (uint32_t i = 0; i < count; i++)
         graph_call(p, use, targets[i], key);
+}
+
+static bool has_call_of(pta *p, uint32_t use, uint32_t func, pta_key key)
+{
+    uint32_t callee = map_get(&p->instance_map, (uint64_t)func << 32 |
+                                                    context_callee(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, func, 0));
+    if (callee == MAP_NONE) return false;
+    const graph_instance *i = &p->instances.data[callee];
+    for (uint32_t c = 0; c < i->callers.len; c++)
+        if (i->callers.data[c].use == use && i->callers.data[c].key == key) return true;
+    return false;
+}
+
+bool graph_has_call(pta *p, uint32_t use, pta_key key)
+{
+    if (graph_stmt(p, use)->kind != PTA_CALL) return false;
+    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
+    if (site->kind == PTA_FUNCTION) return has_call_of(p, use, site->func, key);
+    if (site->kind == PTA_EXTERNAL) return has_call_of(p, use, p->program->unknown, key);
+    uint32_t count = 0;
+    if (site->kind == PTA_WILD) {
+        const uint32_t *targets = context_targets(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, &count);
+        return count && has_call_of(p, use, targets[0], key);
+    }
+    return false;
 }
 
 void graph_apply_key(pta *p, uint32_t use, pta_key key)

@@ -48,10 +48,10 @@ typedef struct {
     uint32_t component; /* a node; its own number when it is the component's name */
     uint32_t next;      /* the component's members in a ring */
     uint32_t level;     /* order of propagation */
+    uint32_t tells;     /* + 1: it is wild, and this edge to the wilderness says into what; 0: none */
     bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
-    bool tells;         /* it is wild, and an edge to the wilderness says into what */
     bool word;          /* of memory, which tells nothing: what is loaded from it does */
 } graph_node;
 
@@ -70,6 +70,7 @@ typedef struct {
 
 typedef struct {
     uint32_t use;
+    bool again; /* it has seen the key before, perhaps */
     pta_key key;
 } use_key;
 
@@ -179,6 +180,8 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
 void graph_add_use(pta *p, uint32_t use);
 /* The node of the pointer that a use goes through; NO_NODE: it goes through none. */
 uint32_t graph_pointer_node(const pta *p, uint32_t use);
+/* Whether a use is a call that a key of its pointer has led to. */
+bool graph_has_call(pta *p, uint32_t use, pta_key key);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
 /* A call through a pointer that has become wild since: it is among those of program->wild_call. */
@@ -226,6 +229,8 @@ void solve_close(pta *p);
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
 /* SET_WILD stands no more for an object: what wild components have of it goes on its way. */
 void solve_wake_object(pta *p, uint32_t object);
+/* The same of a component that was wild, and all it has. */
+void solve_wake(pta *p, uint32_t component);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "static/pointer/generate.h"
+#include "static/pointer/passing.h"
 
 typedef struct {
     const char *name; /* NULL: free */
@@ -313,22 +314,38 @@ static void take(pta_program *program, uint32_t func, generated *from)
     program->unknown_accesses += from->unknown_accesses;
 }
 
-static void generate_all(pta_program *program, uint32_t m, int jobs)
+static generate_module about_module(const pta_program *program, uint32_t m)
 {
-    module_map *map = &program->maps->modules[m];
-    uint32_t count = program->modules[m]->func_count;
-    generate_module about = {.statics = &map->statics, .tls = &map->tls, .slots = map->slots, .plts = map->plts,
+    const module_map *map = &program->maps->modules[m];
+    return (generate_module){.statics = &map->statics, .tls = &map->tls, .slots = map->slots, .plts = map->plts,
                              .unknown = program->unknown, .copied = program->maps->copied, .external = program->external,
                              .first_func = map->first_func, .first_function_site = map->first_function_site};
+}
+
+static void generate_module_of(pta_program *program, uint32_t m, const generate_module *about, int jobs)
+{
+    const module_map *map = &program->maps->modules[m];
+    uint32_t count = program->modules[m]->func_count;
     generated *all = base_alloc_zero(count, sizeof *all);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(jobs)
     for (uint32_t f = 0; f < count; f++)
-        generate_function(program, &about, map->first_func + f, &all[f]);
+        generate_function(program, about, map->first_func + f, &all[f]);
     for (uint32_t f = 0; f < count; f++) {
         take(program, map->first_func + f, &all[f]);
         generate_free(&all[f]);
     }
     free(all);
+}
+
+static void generate_all(pta_program *program, int jobs)
+{
+    generate_module *about = base_alloc((size_t)program->module_count * sizeof *about);
+    for (uint32_t m = 0; m < program->module_count; m++)
+        about[m] = about_module(program, m);
+    passing_find(program, about);
+    for (uint32_t m = 0; m < program->module_count; m++)
+        generate_module_of(program, m, &about[m], jobs);
+    free(about);
 }
 
 /* --- functions that no module has -------------------------------------------------------------------------------------- */
@@ -544,8 +561,7 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
         add_names(program, m);
     for (uint32_t m = 0; m < count; m++)
         resolve_imports(program, m);
-    for (uint32_t m = 0; m < count; m++)
-        generate_all(program, m, jobs > 0 ? jobs : omp_get_max_threads());
+    generate_all(program, jobs > 0 ? jobs : omp_get_max_threads());
     replace_bodies(program);
     add_outside(program);
     add_start(program, add_data(program));

@@ -111,7 +111,7 @@ static void catch_up(pta *p, uint32_t component, const pta_set *all)
                     s++;
                 bool known = s < c->set.len && c->set.keys[s] == all->keys[i];
                 bool unseen = f < fresh && c->fresh.data[f] == all->keys[i];
-                if (!known || unseen) vec_push(&p->pending, (use_key){m->uses.data[u], all->keys[i]});
+                if (!known || unseen) vec_push(&p->pending, (use_key){.use = m->uses.data[u], .key = all->keys[i]});
             }
         }
         member = m->next;
@@ -167,11 +167,12 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
     pta_set all = {0};
     for (uint32_t i = 0; i < count; i++)
         join_sets(&all, &p->nodes.data[components[i]].set, p->now, graph_world(p));
-    bool same = true, used = false, tells = false, word = true;
+    bool same = true, used = false, word = true;
+    uint32_t tells = 0;
     for (uint32_t i = 0; i < count; i++) {
         same &= is_same(&p->nodes.data[components[i]].set, &all);
         used |= p->nodes.data[components[i]].used;
-        tells |= p->nodes.data[components[i]].tells;
+        if (!tells) tells = p->nodes.data[components[i]].tells;
         word &= p->nodes.data[components[i]].word;
         catch_up(p, components[i], &all);
     }

@@ -9,6 +9,7 @@ void set_free(pta_set *set)
 {
     free(set->keys);
     free(set->ranks);
+    free(set->reasons);
     *set = (pta_set){0};
 }
 
@@ -115,6 +116,39 @@ void keys_sort(pta_key *keys, uint32_t *count)
     *count = kept;
 }
 
+typedef struct {
+    pta_key key;
+    uint32_t reason;
+} key_reason;
+
+static int by_key_and_reason(const void *a, const void *b)
+{
+    const key_reason *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return x->reason < y->reason ? -1 : x->reason > y->reason;
+}
+
+void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count)
+{
+    enum { FEW = 64 };
+    uint32_t n = *count, kept = 0;
+    bool sorted = true;
+    for (uint32_t i = 1; i < n && sorted; i++)
+        sorted = keys[i - 1] < keys[i];
+    if (sorted) return;
+    key_reason few[FEW], *all = n <= FEW ? few : base_alloc(n * sizeof *all);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = (key_reason){keys[i], reasons[i]};
+    qsort(all, n, sizeof *all, by_key_and_reason);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept && keys[kept - 1] == all[i].key) continue;
+        keys[kept] = all[i].key;
+        reasons[kept++] = all[i].reason;
+    }
+    *count = kept;
+    if (all != few) free(all);
+}
+
 /* What divides all distances of exact places from one of them, and `all`. */
 static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t count)
 {
@@ -197,12 +231,13 @@ offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape
     return g.class;
 }
 
-static void make_room(pta_set *set, uint32_t len)
+static void make_room(pta_set *set, uint32_t len, bool reasons)
 {
     if (len <= set->cap) return;
     uint32_t cap = set->cap + set->cap / 2 > len ? set->cap + set->cap / 2 : len;
     set->keys = base_realloc(set->keys, (size_t)cap * sizeof *set->keys);
     set->ranks = base_realloc(set->ranks, (size_t)cap * sizeof *set->ranks);
+    if (reasons) set->reasons = base_realloc(set->reasons, (size_t)cap * sizeof *set->reasons);
     set->cap = cap;
 }
 
@@ -217,6 +252,18 @@ static void add_wild(const pta_set *set, uint32_t wild_at, key_list *added, uint
 }
 
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added)
+{
+    set_add_for(set, keys, NULL, count, rank, world, added);
+}
+
+/* The edge that brought a key; none did that brought something else, of which it is the closure. */
+static uint32_t reason_of(pta_key key, const pta_key *keys, const uint32_t *reasons, uint32_t count)
+{
+    uint32_t at = reasons ? lower_bound(keys, 0, count, key) : count;
+    return at < count && keys[at] == key ? reasons[at] : SET_NO_REASON;
+}
+
+void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world, key_list *added)
 {
     uint32_t first = added->len, at = 0;
     for (uint32_t i = 0; i < count;) {
@@ -242,17 +289,19 @@ void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, s
     add_wild(set, world.wild_at, added, first);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
-    make_room(set, set->len + fresh);
+    make_room(set, set->len + fresh, reasons || set->reasons);
     uint32_t from = set->len, to = set->len + fresh;
     for (uint32_t a = fresh; a;) { /* merge from the end */
         if (from && set->keys[from - 1] > added->data[first + a - 1]) {
             from--, to--;
             set->keys[to] = set->keys[from];
             set->ranks[to] = set->ranks[from];
+            if (set->reasons) set->reasons[to] = set->reasons[from];
         } else {
             a--, to--;
             set->keys[to] = added->data[first + a];
             set->ranks[to] = rank;
+            if (set->reasons) set->reasons[to] = reason_of(set->keys[to], keys, reasons, count);
         }
     }
     set->len += fresh;
@@ -307,6 +356,7 @@ void set_remove(pta_set *set, const pta_key *keys, uint32_t count)
             k++;
         if (k < count && keys[k] == set->keys[i]) continue;
         set->keys[kept] = set->keys[i];
+        if (set->reasons) set->reasons[kept] = set->reasons[i];
         set->ranks[kept++] = set->ranks[i];
     }
     set->len = kept;

@@ -1,5 +1,5 @@
-/* A points-to set: sorted keys, and for each its rank, the moment in which it became known. A fact is always younger than what
- * it was derived from, which is what makes deletion well-founded (delete.c). */
+/* A points-to set: sorted keys, for each its rank, the moment in which it became known, and its reason, the edge that brought it.
+ * A fact is always younger than what it was derived from, which is what makes deletion well-founded (delete.c). */
 #ifndef RACE_POINTER_SET_H
 #define RACE_POINTER_SET_H
 
@@ -14,6 +14,7 @@ enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 48 /* more ob
 typedef struct {
     pta_key *keys;
     uint64_t *ranks;
+    uint32_t *reasons; /* NULL: nobody will ask */
     uint32_t len, cap;
     uint32_t loose; /* objects with a loose class */
     bool tame;      /* never wild: it lists what others leave to SET_WILD */
@@ -28,6 +29,7 @@ typedef struct { /* what sets have to know of objects, by their numbers */
     bool drops;          /* what SET_WILD covers is not kept, since nothing will be deleted */
 } set_world;
 
+enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: the closure of what several brought, or SET_WILD of a set with so many objects */
 enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4 /* delete.c */ };
 
 static inline pta_key set_wild_key(void)
@@ -64,6 +66,8 @@ uint32_t set_group(const pta_set *set, uint32_t object);
  * `added`, sorted. Keys that a class of their object covers stay for the sake of what was derived from them, those that SET_WILD
  * covers for the sake of the wilderness, but they lie dormant: they are sent nowhere any more. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added);
+/* The same; `reasons` are those of the keys, which do not repeat. A set has reasons from the first time on or never. */
+void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world, key_list *added);
 /* Forgets what SET_WILD covers; only for sets that nothing will be deleted from. */
 void set_drop_covered(pta_set *set, set_world world);
 /* Counts loose classes anew. */
@@ -74,5 +78,6 @@ offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
 
 void keys_sort(pta_key *keys, uint32_t *count); /* and drop repeated ones */
+void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count); /* the same; of equal keys the least reason stays */
 
 #endif

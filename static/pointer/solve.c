@@ -12,11 +12,13 @@ enum { INBOX = 1024 }; /* keys that wait unsorted */
 
 typedef struct solve_lane { /* one thread's outgoing mail */
     key_list *inbox;        /* per node */
+    id_list *reasons;       /* per node: the edges that brought what is in its inbox; NULL: nobody will ask */
     uint32_t *stamps;       /* per node: the sender that it was last reached by */
     uint32_t stamp;
     uint32_t capacity;
     id_list touched;
     key_list scratch, added;
+    id_list scratch_reasons;
 } solve_lane;
 
 static void prepare_lanes(pta *p)
@@ -31,6 +33,10 @@ static void prepare_lanes(pta *p)
         uint32_t capacity = p->nodes.len + p->nodes.len / 2;
         lane->inbox = base_realloc(lane->inbox, (size_t)capacity * sizeof *lane->inbox);
         memset(lane->inbox + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->inbox);
+        if (!p->options.once) {
+            lane->reasons = base_realloc(lane->reasons, (size_t)capacity * sizeof *lane->reasons);
+            memset(lane->reasons + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->reasons);
+        }
         lane->stamps = base_realloc(lane->stamps, (size_t)capacity * sizeof *lane->stamps);
         memset(lane->stamps + lane->capacity, 0, (size_t)(capacity - lane->capacity) * sizeof *lane->stamps);
         lane->capacity = capacity;
@@ -40,28 +46,41 @@ static void prepare_lanes(pta *p)
 void solve_close(pta *p)
 {
     for (int t = 0; t < p->lane_count; t++) {
-        for (uint32_t i = 0; i < p->lanes[t].capacity; i++)
+        for (uint32_t i = 0; i < p->lanes[t].capacity; i++) {
             vec_free(&p->lanes[t].inbox[i]);
+            if (p->lanes[t].reasons) vec_free(&p->lanes[t].reasons[i]);
+        }
         free(p->lanes[t].inbox);
+        free(p->lanes[t].reasons);
         free(p->lanes[t].stamps);
         vec_free(&p->lanes[t].touched);
         vec_free(&p->lanes[t].scratch);
+        vec_free(&p->lanes[t].scratch_reasons);
         vec_free(&p->lanes[t].added);
     }
     free(p->lanes);
 }
 
-static void shorten(key_list *inbox)
+static void sort_with_reasons(key_list *keys, id_list *reasons)
 {
-    if (inbox->len <= INBOX || inbox->len <= 2 * inbox->cap / 3) return;
-    uint32_t n = inbox->len;
-    keys_sort(inbox->data, &n);
-    inbox->len = n;
+    uint32_t n = keys->len;
+    if (reasons)
+        keys_sort_with(keys->data, reasons->data, &n);
+    else
+        keys_sort(keys->data, &n);
+    keys->len = n;
+    if (reasons) reasons->len = n;
+}
+
+static void shorten(key_list *inbox, id_list *reasons)
+{
+    if (inbox->len > INBOX && inbox->len > 2 * inbox->cap / 3) sort_with_reasons(inbox, reasons);
 }
 
 /* What the receiver does not know yet goes into its inbox; a long inbox is made short again. `keys` are sorted. */
-static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t count, uint32_t label, uint32_t to)
+static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t count, uint32_t edge, uint32_t to)
 {
+    uint32_t label = p->edges.data[edge].label;
     const pta_set *known = &p->nodes.data[to].set;
     key_list *inbox = &lane->inbox[to];
     uint32_t before = inbox->len;
@@ -75,7 +94,9 @@ static void send(const pta *p, solve_lane *lane, const pta_key *keys, uint32_t c
         }
     }
     if (!before && inbox->len) vec_push(&lane->touched, to);
-    shorten(inbox);
+    for (uint32_t i = before; lane->reasons && i < inbox->len; i++)
+        vec_push(&lane->reasons[to], edge);
+    shorten(inbox, lane->reasons ? &lane->reasons[to] : NULL);
 }
 
 /* A component has many edges to one receiver: only the first without a label carries anything. */
@@ -93,20 +114,20 @@ static void send_news(const pta *p, solve_lane *lane, uint32_t component)
                 if (lane->stamps[to] == stamp) continue;
                 lane->stamps[to] = stamp;
             }
-            send(p, lane, c->delta.data, c->delta.len, e->label, to);
+            send(p, lane, c->delta.data, c->delta.len, m->out.data[i], to);
         }
         member = m->next;
     } while (member != component);
 }
 
-/* A component gets the keys in lane->scratch. */
+/* A component gets the keys in lane->scratch, for the reasons in lane->scratch_reasons. */
 static void add_keys(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
 {
     graph_node *c = &p->nodes.data[component];
-    uint32_t count = lane->scratch.len;
-    keys_sort(lane->scratch.data, &count);
+    sort_with_reasons(&lane->scratch, lane->reasons ? &lane->scratch_reasons : NULL);
     vec_clear(&lane->added);
-    set_add(&c->set, lane->scratch.data, count, rank, graph_world(p), &lane->added);
+    set_add_for(&c->set, lane->scratch.data, lane->reasons ? lane->scratch_reasons.data : NULL, lane->scratch.len, rank, graph_world(p),
+                &lane->added);
     if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
     for (uint32_t i = 0; i < lane->added.len; i++) {
         vec_push(&c->delta, lane->added.data[i]);
@@ -118,8 +139,12 @@ static void add_keys(pta *p, solve_lane *lane, uint32_t component, uint64_t rank
 static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
 {
     vec_clear(&lane->scratch);
+    vec_clear(&lane->scratch_reasons);
     for (int t = 0; t < p->lane_count; t++) {
         key_list *inbox = &p->lanes[t].inbox[component];
+        for (uint32_t i = 0; lane->reasons && i < inbox->len; i++)
+            vec_push(&lane->scratch_reasons, p->lanes[t].reasons[component].data[i]);
+        if (lane->reasons) vec_clear(&p->lanes[t].reasons[component]);
         vec_reserve(&lane->scratch, lane->scratch.len + inbox->len);
         if (inbox->len) memcpy(lane->scratch.data + lane->scratch.len, inbox->data, inbox->len * sizeof *inbox->data);
         lane->scratch.len += inbox->len;
@@ -139,6 +164,7 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     uint32_t wilderness = graph_component(p, p->wilderness);
     uint32_t loose = graph_label_of(p, 0, PTA_LOOSE);
     vec_clear(&lane->scratch);
+    vec_clear(&lane->scratch_reasons);
     for (uint32_t i = 0; i < count; i++) {
         const graph_node *c = &p->nodes.data[components[i]];
         if (components[i] == wilderness)
@@ -154,6 +180,7 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
             if (!key || p->wild.data[key_object(key)] & SET_IN_WILD) continue;
             p->wild.data[key_object(key)] |= SET_IN_WILD;
             vec_push(&lane->scratch, key);
+            vec_push(&lane->scratch_reasons, c->tells - 1);
         }
     }
     if (!lane->scratch.len) return;
@@ -163,7 +190,13 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     graph_mark_woken(p, wilderness);
 }
 
-enum { PARALLEL = 64 }; /* components in one step that are worth a second thread */
+/* Components in one step that are worth a second thread. Whoever asks for a number of threads gets them; else, as the machine may be
+ * busy and a thread that waits for another spins, only where there is much to do. */
+static bool worth_sharing(const pta *p, uint32_t components)
+{
+    enum { ASKED = 64, BY_DEFAULT = 2048 };
+    return components > (p->options.jobs > 0 ? ASKED : BY_DEFAULT);
+}
 
 static int by_number(const void *a, const void *b)
 {
@@ -187,7 +220,7 @@ static void finish_step(pta *p)
     }
     if (all.len > 1) qsort(all.data, all.len, sizeof *all.data, by_number);
     graph_next_step(p);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (worth_sharing(p, all.len))
     for (uint32_t i = 0; i < all.len; i++)
         receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
     tell_wilderness(p, all.data, all.len);
@@ -221,7 +254,7 @@ static bool step_level(pta *p)
     for (uint32_t i = 0; i < senders.len; i++) {
         wake(&p->nodes.data[senders.data[i]].set, graph_world(p), &p->nodes.data[senders.data[i]].delta);
     }
-#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (worth_sharing(p, senders.len))
     for (uint32_t i = 0; i < senders.len; i++)
         send_news(p, &p->lanes[omp_get_thread_num()], senders.data[i]);
     for (uint32_t i = 0; i < senders.len; i++) {
@@ -249,7 +282,7 @@ static void send_new_edges(pta *p)
         if (e->to == NO_NODE) continue;
         uint32_t to = graph_component(p, e->to);
         if (e->from == NO_NODE) {
-            send(p, lane, &e->key, 1, 0, to);
+            send(p, lane, &e->key, 1, p->new_edges.data[i], to);
             continue;
         }
         uint32_t from = graph_component(p, e->from);
@@ -260,11 +293,11 @@ static void send_new_edges(pta *p)
         vec_clear(&normal);
         const pta_set *set = &p->nodes.data[from].set;
         if (p->labels.data[e->label].stride == PTA_LOOSE) { /* also what lies dormant */
-            send(p, lane, set->keys, set->len, e->label, to);
+            send(p, lane, set->keys, set->len, p->new_edges.data[i], to);
             continue;
         }
         set_normal(set, graph_world(p), &normal);
-        send(p, lane, normal.data, normal.len, e->label, to);
+        send(p, lane, normal.data, normal.len, p->new_edges.data[i], to);
     }
     vec_free(&normal);
     map_free(&sent);
@@ -283,7 +316,7 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
             for (uint32_t k = 0; k < m->in.len; k++) {
                 const graph_edge *e = &p->edges.data[m->in.data[k]];
                 if (e->from == NO_NODE) {
-                    if (key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, 0, component);
+                    if (key_object(e->key) == lost[i].object) send(p, lane, &e->key, 1, m->in.data[k], component);
                     continue;
                 }
                 uint32_t from = graph_component(p, e->from);
@@ -295,7 +328,7 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
                 while (first < end && set_covers(set, set->keys[first], graph_world(p)))
                     first++;
                 uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
-                send(p, lane, set->keys + first, count_awake, e->label, component);
+                send(p, lane, set->keys + first, count_awake, m->in.data[k], component);
             }
             member = m->next;
         } while (member != component);
@@ -303,18 +336,69 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
     finish_step(p);
 }
 
+/* Keys of a component that may have lain dormant go to its successors and its uses. */
+static void wake_keys(pta *p, uint32_t component, uint32_t first, uint32_t end)
+{
+    graph_node *c = &p->nodes.data[component];
+    for (uint32_t k = first; k < end; k++)
+        vec_push(&c->delta, c->set.keys[k]);
+    if (c->delta.len) graph_mark_dirty(p, component);
+    uint32_t member = component;
+    do {
+        for (uint32_t u = 0; u < p->nodes.data[member].uses.len; u++)
+            for (uint32_t k = first; k < end; k++)
+                vec_push(&p->pending, (use_key){.use = p->nodes.data[member].uses.data[u], .again = true, .key = c->set.keys[k]});
+        member = p->nodes.data[member].next;
+    } while (member != component);
+}
+
 void solve_wake_object(pta *p, uint32_t object)
 {
     for (uint32_t i = 0; i < p->nodes.len; i++) {
-        graph_node *c = &p->nodes.data[i];
-        if (c->component != i || !set_is_wild(&c->set) || c->set.tame) continue;
-        for (uint32_t k = set_group(&c->set, object); k < c->set.len && key_object(c->set.keys[k]) == object; k++) {
-            vec_push(&c->delta, c->set.keys[k]);
-            if (c->used) vec_push(&c->fresh, c->set.keys[k]);
-        }
-        if (c->delta.len) graph_mark_dirty(p, i);
-        if (c->fresh.len) graph_mark_woken(p, i);
+        const pta_set *set = &p->nodes.data[i].set;
+        if (p->nodes.data[i].component != i || !set_is_wild(set) || set->tame) continue;
+        uint32_t first = set_group(set, object), end = first;
+        while (end < set->len && key_object(set->keys[end]) == object)
+            end++;
+        if (first < end) wake_keys(p, i, first, end);
     }
+}
+
+void solve_wake(pta *p, uint32_t component)
+{
+    wake_keys(p, component, 0, p->nodes.data[component].set.len);
+}
+
+/* The keys that a use has seen, sorted: of loads, stores and calls that pass something. */
+static void seen_keys(const pta *p, uint32_t use, key_list *out)
+{
+    vec_clear(out);
+    for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
+        vec_push(out, p->edges.data[e].key);
+    keys_sort(out->data, &out->len);
+}
+
+static bool is_among(const key_list *keys, pta_key key)
+{
+    const pta_set set = {.keys = keys->data, .len = keys->len};
+    return set_find(&set, key) != UINT32_MAX;
+}
+
+static void apply_pending(pta *p)
+{
+    key_list seen = {0};
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = 0; i < p->pending.len; i++) {
+        use_key pending = p->pending.data[i];
+        uint32_t pointer = graph_component(p, graph_pointer_node(p, pending.use));
+        if (set_covers(&p->nodes.data[pointer].set, pending.key, graph_world(p))) continue;
+        if (pending.again && pending.use != last) seen_keys(p, last = pending.use, &seen);
+        if (pending.again && i && p->pending.data[i - 1].use == last && p->pending.data[i - 1].key == pending.key) continue;
+        if (pending.again && (is_among(&seen, pending.key) || graph_has_call(p, pending.use, pending.key))) continue;
+        graph_apply_key(p, pending.use, pending.key);
+    }
+    vec_clear(&p->pending);
+    vec_free(&seen);
 }
 
 static void apply_fresh(pta *p)
@@ -337,12 +421,7 @@ static void apply_fresh(pta *p)
         vec_free(&fresh);
     }
     vec_free(&woken);
-    for (uint32_t i = 0; i < p->pending.len; i++) {
-        use_key pending = p->pending.data[i];
-        uint32_t pointer = graph_component(p, graph_pointer_node(p, pending.use));
-        if (!set_covers(&p->nodes.data[pointer].set, pending.key, graph_world(p))) graph_apply_key(p, pending.use, pending.key);
-    }
-    vec_clear(&p->pending);
+    apply_pending(p);
 }
 
 static void bear(pta *p)

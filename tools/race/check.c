@@ -1,6 +1,7 @@
 /* `race check`: analyses programs without running them and prints what may race or deadlock. */
 #include "tools/race/race.h"
 #include "tools/race/check.h"
+#include "tools/race/diff.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +10,16 @@
 #include <unistd.h>
 
 typedef struct {
-    bool json, stats, open;
+    bool json, stats, open, full, diff, stateless;
     long jobs;
     show_pointer pointer;
-    const char *suppressions, *config;
+    const char *suppressions, *config, *state;
     char **files;
     int file_count;
 } request;
 
-enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_INCREMENTAL, KEY_STATE, KEY_FULL };
+enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_STATE, KEY_NO_STATE, KEY_FULL,
+       KEY_DIFF };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -28,6 +30,10 @@ static const cli_option options[] = {
     {"suppressions", 0, KEY_SUPPRESSIONS, true},
     {"config", 0, KEY_CONFIG, true},
     {"open", 0, KEY_OPEN, false},
+    {"state", 0, KEY_STATE, true},
+    {"no-state", 0, KEY_NO_STATE, false},
+    {"full", 0, KEY_FULL, false},
+    {"diff", 0, KEY_DIFF, false},
     {0},
 };
 
@@ -91,6 +97,10 @@ static int parse(int argc, char **argv, request *r)
         case KEY_OPEN: r->open = true; break;
         case KEY_SUPPRESSIONS: r->suppressions = walk.value; break;
         case KEY_CONFIG: r->config = walk.value; break;
+        case KEY_STATE: r->state = walk.value; break;
+        case KEY_NO_STATE: r->stateless = true; break;
+        case KEY_FULL: r->full = true; break;
+        case KEY_DIFF: r->diff = true; break;
         }
     }
     return CLI_END;
@@ -112,23 +122,28 @@ static void close_check(check *c)
     detect_config_free(c->config);
 }
 
-static int open_modules(check *c, const request *r)
+static int open_images(check *c, const request *r)
 {
     race_error error;
     c->lists = base_alloc_zero((size_t)r->file_count, sizeof *c->lists);
-    uint32_t total = 0;
     for (int f = 0; f < r->file_count; f++) {
         if (image_open_all(r->files[f], &c->lists[f], &error) < 0) return cli_error("%s", error.text);
         c->list_count++;
-        total += c->lists[f].count;
     }
+    return EXIT_CLEAN;
+}
+
+static void lift_modules(check *c, const request *r)
+{
+    uint32_t total = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        total += c->lists[l].count;
     c->modules = base_alloc_zero(total, sizeof *c->modules);
     for (uint32_t l = 0; l < c->list_count; l++)
         for (uint32_t i = 0; i < c->lists[l].count; i++) {
             progress(c->lists[l].images[i]->path);
             c->modules[c->module_count++] = lift_open(c->lists[l].images[i], &(lift_options){.jobs = (int)r->jobs});
         }
-    return EXIT_CLEAN;
 }
 
 static int open_texts(check *c, const request *r)
@@ -137,6 +152,7 @@ static int open_texts(check *c, const request *r)
     if (r->suppressions) {
         char *text = read_text(r->suppressions);
         if (!text) return EXIT_USAGE;
+        c->how = store_hash(text, strlen(text), c->how + 1);
         c->suppressions = detect_suppressions_read(r->suppressions, text, &error);
         free(text);
         if (!c->suppressions) return cli_error("%s", error.text);
@@ -144,6 +160,7 @@ static int open_texts(check *c, const request *r)
     if (r->config) {
         char *text = read_text(r->config);
         if (!text) return EXIT_USAGE;
+        c->how = store_hash(text, strlen(text), c->how + 2);
         c->config = detect_config_read(r->config, text, &error);
         free(text);
         if (!c->config) return cli_error("%s", error.text);
@@ -154,9 +171,7 @@ static int open_texts(check *c, const request *r)
 static int analyse(check *c, const request *r)
 {
     race_error error;
-    int code = open_texts(c, r);
-    if (code == EXIT_CLEAN) code = open_modules(c, r);
-    if (code != EXIT_CLEAN) return code;
+    lift_modules(c, r);
     double start = now();
     c->seconds_lift = start - c->started;
     progress("pointers");
@@ -177,9 +192,116 @@ static int analyse(check *c, const request *r)
     return EXIT_CLEAN;
 }
 
+/* --- what was there before ----------------------------------------------------------------------------------------------- */
+
+/* The file of the state: one for each program and way of looking at it. */
+static char *state_name(const request *r)
+{
+    uint64_t hash = store_hash(&r->pointer.context, sizeof r->pointer.context, r->pointer.k * 2 + r->open);
+    for (int f = 0; f < r->file_count; f++) {
+        char *path = realpath(r->files[f], NULL);
+        const char *text = path ? path : r->files[f];
+        hash = store_hash(text, strlen(text), hash);
+        free(path);
+    }
+    return base_format("check-%016llx", (unsigned long long)hash);
+}
+
+/* All that a result depends on besides the modules, this program included: another build of it may see more. 0: not known. */
+static uint64_t how_hash(const check *c, const request *r)
+{
+    uint64_t self;
+    if (!store_hash_file("/proc/self/exe", &self)) return 0;
+    uint64_t all[] = {self, c->how, (uint64_t)r->pointer.context, r->pointer.k, r->open};
+    return store_hash(all, sizeof all, 0) | 1;
+}
+
+/* What identifies the images that are open: their files, and separate debug files by what they have added. */
+static void identify(const check *c, const request *r, store_module *modules)
+{
+    uint32_t m = 0;
+    for (uint32_t l = 0; l < c->list_count; l++) {
+        uint64_t content = 0;
+        bool known = store_hash_file(r->files[l], &content);
+        for (uint32_t i = 0; i < c->lists[l].count; i++, m++) {
+            const image *img = c->lists[l].images[i];
+            uint64_t facts[] = {known, img->has_debug, img->has_symtab, img->symbol_count};
+            modules[m].content = content;
+            modules[m].facts = store_hash(facts, sizeof facts, 0);
+        }
+    }
+}
+
+/* Whether a saved record is of just these modules, looked at in this way. */
+static bool is_current(const check *c, const request *r, const store_record *old, uint64_t how)
+{
+    uint32_t total = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        total += c->lists[l].count;
+    if (!how || old->how != how || old->module_count != total) return false;
+    store_module *modules = base_alloc_zero(total, sizeof *modules);
+    identify(c, r, modules);
+    bool same = true;
+    uint32_t m = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++, m++)
+            same &= modules[m].content == old->modules[m].content && modules[m].facts == old->modules[m].facts &&
+                    !strcmp(old->modules[m].path, c->lists[l].images[i]->path);
+    free(modules);
+    return same;
+}
+
+static int print_all(const check *c, const request *r, const store_record *record)
+{
+    if (r->json)
+        check_json(c, record, r->stats);
+    else
+        check_text(c, record, r->stats);
+    return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
+}
+
+/* Analyses, unless a saved record says it all, prints, and saves. */
+static int check_files(check *c, const request *r)
+{
+    race_error error;
+    store_record old = {0}, new = {0};
+    int code = open_texts(c, r);
+    if (code == EXIT_CLEAN) code = open_images(c, r);
+    if (code != EXIT_CLEAN) return code;
+    char *name = state_name(r);
+    int loaded = r->full || r->stateless ? 0 : store_load(r->state, name, &old, &error);
+    if (loaded < 0) cli_error("%s: everything is analysed again", error.text);
+    uint64_t how = how_hash(c, r);
+    bool current = loaded > 0 && !r->stats && is_current(c, r, &old, how);
+    if (!current) code = analyse(c, r);
+    if (code != EXIT_CLEAN) goto out;
+    if (!current) {
+        c->seconds = now() - c->started;
+        check_record(c, (int)r->jobs, &new);
+        identify(c, r, new.modules);
+        new.how = how;
+    }
+    store_record *record = current ? &old : &new;
+    if (loaded > 0 || r->diff) {
+        diff d = {.known = loaded > 0, .old = &old, .new = record};
+        diff_open(&d);
+        code = r->diff ? r->json ? diff_json(&d) : diff_text(&d) : print_all(c, r, record);
+        diff_close(&d);
+    } else {
+        code = print_all(c, r, record);
+    }
+    code = cli_finish(code);
+    if (!current && !r->stateless && store_save(r->state, name, record, &error)) cli_error("%s", error.text);
+out:
+    store_record_free(&old);
+    store_record_free(&new);
+    free(name);
+    return code;
+}
+
 static int check_run(int argc, char **argv)
 {
-    request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *))};
+    request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *)), .state = ".race"};
     show_context("origin", &r.pointer);
     check c = {.started = now()};
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
@@ -188,19 +310,12 @@ static int check_run(int argc, char **argv)
         return cli_help(&command_check);
     }
     if (parsed == CLI_BAD) goto out;
-    if (!r.file_count) {
+    if (!r.file_count)
         cli_usage(argv[0], "no file given");
-        goto out;
-    }
-    code = analyse(&c, &r);
-    if (code == EXIT_CLEAN) {
-        c.seconds = now() - c.started;
-        if (r.json)
-            check_json(&c, r.stats);
-        else
-            check_text(&c, r.stats);
-        code = cli_finish(detect_found(c.found)->len ? EXIT_FOUND : EXIT_CLEAN);
-    }
+    else if (r.diff && (r.full || r.stateless))
+        cli_usage(argv[0], "--diff needs what was saved: it goes neither with --full nor with --no-state");
+    else
+        code = check_files(&c, &r);
     close_check(&c);
 out:
     free(r.files);
@@ -224,6 +339,11 @@ const command command_check = {
             "                           race:VARIABLE, deadlock:FUNCTION\n"
             "  --config FILE            locks, threads and allocators of your own: see race(1)\n"
             "  --context C              none, origin[:K] (the default) or cfa:K: what the pointer analysis tells apart\n"
+            "  --diff                   only what has changed since the last time: functions, warnings that are new or gone; the\n"
+            "                           exit code is 1 when some are new\n"
+            "  --state DIR              where the last analysis is kept (.race); ids of warnings go on from there\n"
+            "  --full                   as if there were no earlier analysis\n"
+            "  --no-state               the same, and save nothing\n"
             "  --stats                  what was counted, what was not understood, and the time it took\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n"

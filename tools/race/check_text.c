@@ -7,81 +7,20 @@
 
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
+    bool excerpts; /* lines of the source */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m"};
-static const paint plain = {"", "", "", "", ""};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true};
+static const paint plain = {"", "", "", "", "", true};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
 
-check_place check_place_of(const check *c, uint32_t func, uint64_t addr)
-{
-    const pta_func *f = &c->program->funcs.data[func];
-    const image *img = c->program->modules[f->module]->img;
-    check_place place = {.function = f->name, .path = img->path};
-    image_frame frames[16];
-    uint32_t n = image_frames_at(img, addr, frames, 16), own = 0;
-    image_line line;
-    while (own + 1 < n && frames[own].at.file && strstr(frames[own].at.file, "/c++/")) /* inlined from the standard library */
-        own++;
-    if (n && frames[own].at.file) {
-        place.file = frames[own].at.file;
-        place.line = frames[own].at.line;
-        place.column = frames[own].at.column;
-        if (frames[own].function && n > own + 1) place.function = frames[own].function;
-    } else if (image_line_at(img, addr, &line) && line.file) {
-        place.file = line.file;
-        place.line = line.line;
-        place.column = line.column;
-    }
-    return place;
-}
-
-check_place check_place_at(const check *c, const detect_access *a)
-{
-    hb_point at = hb_user_point(c->order, a->at);
-    if (at.instance == a->at.instance && at.insn == a->at.insn) return check_place_of(c, a->func, a->addr);
-    pta_instance instance;
-    pta_instance_at(c->result, at.instance, &instance);
-    return check_place_of(c, instance.func, c->program->funcs.data[instance.func].lift->insns[at.insn].addr);
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-void check_origin(const check *c, uint32_t origin, char *to, size_t size)
-{
-    static const char *const kinds[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
-                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
-                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
-    uint32_t count;
-    const hb_origin *o = &hb_origins(c->order, &count)[origin];
-    if (o->kind == HB_MAIN) {
-        snprintf(to, size, "main");
-        return;
-    }
-    int n = snprintf(to, size, "%s %s", kinds[o->kind], hb_origin_name(c->order, origin));
-    if (!o->sites.len || n < 0 || (size_t)n >= size) return;
-    hb_point from = hb_user_point(c->order, o->sites.data[0]);
-    pta_instance at;
-    pta_instance_at(c->result, from.instance, &at);
-    const pta_func *f = &c->program->funcs.data[at.func];
-    check_place place = check_place_of(c, at.func, f->lift->insns[from.insn].addr);
-    if (place.file)
-        snprintf(to + n, size - (size_t)n, ", created in %s, %s:%u", place.function, base_name(place.file), place.line);
-    else
-        snprintf(to + n, size - (size_t)n, ", created in %s", place.function);
-}
-
 /* The line of the source, if the source is there. */
-static void excerpt(const check_place *place, const paint *p)
+static void excerpt(const store_place *place, const paint *p)
 {
     enum { WIDE = 160 };
     char line[4096], shown[WIDE + 1];
-    if (!place->file) return;
+    if (!place->file || !p->excerpts) return;
     FILE *file = fopen(place->file, "re");
     bool found = false;
     for (uint32_t n = 1; file && n <= place->line; n++) {
@@ -101,84 +40,79 @@ static void excerpt(const check_place *place, const paint *p)
     printf("    %s%6u |%s %s\n", p->dim, place->line, p->off, cli_plain(line, shown, sizeof shown));
 }
 
-static void print_locks(const check *c, uint32_t set, const paint *p)
+static void print_locks(const store_side *s, const paint *p)
 {
-    char name[300], shown[300];
-    bool any = false;
-    for (uint32_t i = 0; hb_lock_name(c->order, set, i, name, sizeof name); i++) {
-        printf("%s%s", any ? ", " : "           locks held: ", cli_plain(name, shown, sizeof shown));
-        any = true;
-    }
-    printf(any ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
+    char shown[300];
+    for (uint32_t i = 0; i < s->lock_count; i++)
+        printf("%s%s", i ? ", " : "           locks held: ", cli_plain(s->locks[i], shown, sizeof shown));
+    printf(s->lock_count ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
 }
 
-static void print_place(const check *c, const detect_access *a, const char *what, const paint *p)
+static void print_place(const store_side *s, const char *what, const paint *p)
 {
-    check_place place = check_place_at(c, a);
-    char origin[400], shown[400], function[200];
-    check_origin(c, a->origin, origin, sizeof origin);
-    printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place.function, function, sizeof function));
-    if (place.file)
-        printf(", %s:%u", cli_plain(place.file, shown, sizeof shown), place.line);
+    const store_place *place = &s->at;
+    char shown[400], function[200];
+    printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place->function, function, sizeof function));
+    if (place->file)
+        printf(", %s:%u", cli_plain(place->file, shown, sizeof shown), place->line);
     else
-        printf(", 0x%llx of %s", (unsigned long long)a->addr, cli_plain(place.path, shown, sizeof shown));
+        printf(", 0x%llx of %s", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
     printf("\n");
-    excerpt(&place, p);
-    printf("           by %s\n", cli_plain(origin, shown, sizeof shown));
+    excerpt(place, p);
+    printf("           by %s\n", cli_plain(s->origin, shown, sizeof shown));
 }
 
-static void print_race(const check *c, const detect_warning *w, const paint *p)
+static void print_reasons(const store_warning *w)
 {
     char shown[400];
+    for (uint32_t i = 0; i < w->reason_count; i++)
+        printf("%s%s", i ? "; " : "  because ", cli_plain(w->reasons[i], shown, sizeof shown));
+    printf("\n\n");
+}
+
+static void print_race(const store_warning *w, const paint *p)
+{
+    char shown[400], id[40];
     const char *colour = w->confidence == DETECT_HIGH ? p->red : p->yellow;
     printf("%srace%s on %s%s%s (%u byte%s), %s confidence  %s[%s]%s\n", colour, p->off, p->bold, cli_plain(w->location, shown, sizeof shown),
-           p->off, w->size, w->size == 1 ? "" : "s", confidences[w->confidence], p->dim, w->id, p->off);
+           p->off, w->size, w->size == 1 ? "" : "s", confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
     if (w->about) printf("  %s\n", cli_plain(w->about, shown, sizeof shown));
-    for (uint32_t i = 0; i < w->access_count; i++) {
-        const detect_access *a = &w->accesses[i];
-        print_place(c, a, a->write ? a->atomic ? "atomic write" : "write" : a->atomic ? "atomic read" : "read", p);
-        print_locks(c, a->locks, p);
+    for (uint32_t i = 0; i < w->side_count; i++) {
+        const store_side *s = &w->sides[i];
+        print_place(s, s->write ? s->atomic ? "atomic write" : "write" : s->atomic ? "atomic read" : "read", p);
+        print_locks(s, p);
     }
-    if (w->why) printf("  not ordered: %s\n", w->why);
-    for (uint32_t i = 0; i < w->reason_count; i++)
-        printf("%s%s", i ? "; " : "  because ", w->reasons[i]);
-    printf("\n\n");
+    if (w->why) printf("  not ordered: %s\n", cli_plain(w->why, shown, sizeof shown));
+    print_reasons(w);
 }
 
-static void print_holder(const check *c, const detect_access *a, const paint *p)
+static void print_holder(const store_side *s, const paint *p)
 {
-    char lock[300], name[300], function[200], shown[400];
-    if (a->func == PTA_NO_FUNC || a->lock == HB_NONE) return;
-    check_place place = check_place_at(c, a);
-    hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
-    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(lock, name, sizeof name), cli_plain(place.function, function, sizeof function));
-    if (place.file)
-        printf(", %s:%u\n", cli_plain(place.file, shown, sizeof shown), place.line);
+    char name[300], function[200], shown[400];
+    if (!s->has_since) return;
+    const store_place *place = &s->since;
+    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(s->held, name, sizeof name), cli_plain(place->function, function, sizeof function));
+    if (place->file)
+        printf(", %s:%u\n", cli_plain(place->file, shown, sizeof shown), place->line);
     else
-        printf(", 0x%llx of %s\n", (unsigned long long)a->addr, cli_plain(place.path, shown, sizeof shown));
-    excerpt(&place, p);
+        printf(", 0x%llx of %s\n", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
+    excerpt(place, p);
 }
 
-static void print_deadlock(const check *c, const detect_warning *w, const paint *p)
+static void print_deadlock(const store_warning *w, const paint *p)
 {
-    char shown[400], lock[300];
+    char shown[400], id[40];
     printf("%sdeadlock%s of %s%s%s, %s confidence  %s[%s]%s\n", w->confidence == DETECT_HIGH ? p->red : p->yellow, p->off, p->bold,
-           cli_plain(w->location, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, w->id, p->off);
-    for (uint32_t i = 0; i < w->access_count; i++) {
-        const detect_access *a = &w->accesses[i];
+           cli_plain(w->location, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
+    for (uint32_t i = 0; i < w->side_count; i++) {
+        const store_side *s = &w->sides[i];
         char what[340], name[300];
-        if (a->lock == HB_NONE)
-            strcpy(lock, "a lock");
-        else
-            hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
-        snprintf(what, sizeof what, "takes %s", cli_plain(lock, name, sizeof name));
-        print_place(c, a, what, p);
-        print_locks(c, a->locks, p);
-        print_holder(c, &w->holders[i], p);
+        snprintf(what, sizeof what, "takes %s", cli_plain(s->lock ? s->lock : "a lock", name, sizeof name));
+        print_place(s, what, p);
+        print_locks(s, p);
+        print_holder(s, p);
     }
-    for (uint32_t i = 0; i < w->reason_count; i++)
-        printf("%s%s", i ? "; " : "  because ", w->reasons[i]);
-    printf("\n\n");
+    print_reasons(w);
 }
 
 static void print_stats(const check *c)
@@ -212,16 +146,23 @@ static void print_stats(const check *c)
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
 }
 
-void check_text(const check *c, bool stats)
+void check_text_warning(const store_warning *w, bool excerpts)
 {
-    const paint *p = isatty(STDOUT_FILENO) ? &colours : &plain;
-    const detect_warnings *all = detect_found(c->found);
+    paint p = isatty(STDOUT_FILENO) ? colours : plain;
+    p.excerpts = excerpts;
+    if (w->kind == DETECT_RACE)
+        print_race(w, &p);
+    else
+        print_deadlock(w, &p);
+}
+
+void check_text(const check *c, const store_record *record, bool stats)
+{
     uint32_t counts[3] = {0}, deadlocks = 0;
-    for (uint32_t i = 0; i < all->len; i++) {
-        if (all->data[i].kind == DETECT_RACE)
-            print_race(c, &all->data[i], p), counts[all->data[i].confidence]++;
-        else
-            print_deadlock(c, &all->data[i], p), deadlocks++;
+    for (uint32_t i = 0; i < record->warning_count; i++) {
+        const store_warning *w = &record->warnings[i];
+        check_text_warning(w, true);
+        ++*(w->kind == DETECT_RACE ? &counts[w->confidence] : &deadlocks);
     }
     uint32_t races = counts[0] + counts[1] + counts[2];
     printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", counts[0], counts[1], counts[2],

@@ -7,6 +7,7 @@
 
 enum { DEAD_SHARE = 40 }; /* one of so many statements is dead in the long run */
 enum { TRIES = 30 };
+enum { NEVER = UINT32_MAX }; /* a stamp: the statement is not the program's */
 
 typedef VEC(uint32_t) number_list;
 
@@ -136,7 +137,7 @@ edits *edits_open(pta_program *program, uint64_t seed)
     e->state = tool_seed(seed);
     VEC(pairing) pairs = {0};
     for (uint32_t f = 0; f < program->funcs.len; f++) {
-        uint32_t count = program->funcs.data[f].stmts.len;
+        uint32_t count = pta_may_edit(program, f) ? program->funcs.data[f].stmts.len : 0;
         for (uint32_t s = 0; s < count; s++) {
             if (tool_below(&e->state, VARIANTS)) continue;
             vec_push(&pairs, (pairing){f, s, program->funcs.data[f].stmts.len});
@@ -147,7 +148,7 @@ edits *edits_open(pta_program *program, uint64_t seed)
     for (uint32_t f = 0; f < program->funcs.len; f++) {
         e->first[f] = e->count;
         e->count += program->funcs.data[f].stmts.len;
-        if (program->funcs.data[f].stmts.len) vec_push(&e->functions, f);
+        if (program->funcs.data[f].stmts.len && pta_may_edit(program, f)) vec_push(&e->functions, f);
     }
     e->first[program->funcs.len] = e->count;
     e->dead = base_alloc_zero(e->count, sizeof *e->dead);
@@ -168,6 +169,7 @@ edits *edits_open(pta_program *program, uint64_t seed)
     for (uint32_t f = 0; f < program->funcs.len; f++)
         for (uint32_t s = 0; s < program->funcs.data[f].stmts.len; s++) {
             const pta_stmt *stmt = &program->funcs.data[f].stmts.data[s];
+            if (!pta_may_edit(program, f)) e->stamp[e->first[f] + s] = NEVER;
             if (stmt->dead) continue;
             uint32_t callee = stmt->kind == PTA_CALL ? program->calls.data[stmt->ref].func : PTA_NO_FUNC;
             if (stmt->kind == PTA_CALL) vec_push(&e->calls, e->first[f] + s);
@@ -210,7 +212,7 @@ static bool is_variant(const edits *e, uint32_t statement)
 
 static bool is_free(const edits *e, uint32_t statement)
 {
-    return e->stamp[statement] != e->batch;
+    return e->stamp[statement] != e->batch && e->stamp[statement] != NEVER;
 }
 
 static void change(edits *e, uint32_t statement, bool insert, edit_list *out)

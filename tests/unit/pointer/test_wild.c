@@ -1,0 +1,152 @@
+/* Wild pointers and edits: what an update leaves is what an analysis from scratch finds, asked of programs that are made of
+ * statements by hand, with a low threshold for wild pointers. */
+#include "static/pointer/program.h"
+
+#include <unity.h>
+
+enum { SIZE = 64, WILD_AT = 2 };
+
+static pta_program *program;
+static pta *analysis;
+static uint32_t func;
+static pta_options options;
+
+void setUp(void)
+{
+    lift_module *none[1] = {NULL};
+    program = pta_program_open(none, 0, 1);
+    func = program_add_func(program, "test", NULL, 0);
+    program->funcs.data[func].root = true;
+    options = (pta_options){.jobs = 1, .wild_at = WILD_AT, .k = 1};
+}
+
+void tearDown(void)
+{
+    pta_close(analysis);
+    analysis = NULL;
+    pta_program_close(program);
+}
+
+static uint32_t add(uint32_t to, pta_stmt stmt)
+{
+    program_add_stmt(program, to, stmt);
+    return program->funcs.data[to].stmts.len - 1;
+}
+
+/* A variable may point anywhere into a new object; the statement. */
+static uint32_t points_into_new(uint32_t var)
+{
+    static const char *const name = "object";
+    uint32_t object = program->sites.len;
+    program_add_site(program, (pta_site){.kind = PTA_STATIC, .func = PTA_NO_FUNC, .start = 4096ull * (object + 1), .size = SIZE,
+                                         .memory = object, .align = 16, .name = name});
+    return add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = object, .stride = PTA_ANY});
+}
+
+static uint32_t call_through(uint32_t var)
+{
+    pta_call call = {.func = PTA_NO_FUNC, .target = {var, 0}, .ret = program_new_var(program, func), .ret2 = PTA_NO_VAR, .caller = func};
+    for (unsigned i = 0; i < PTA_PARAMS; i++)
+        call.args[i] = (pta_operand){PTA_NO_VAR, 0};
+    uint32_t id = program_add_call(program, call);
+    add(func, (pta_stmt){.kind = PTA_CALL, .ref = id});
+    return call.ret;
+}
+
+static void edit(uint32_t stmt, bool insert)
+{
+    race_error error;
+    pta_edit e = {.func = func, .stmt = stmt, .insert = insert};
+    TEST_ASSERT_EQUAL_INT(0, pta_update(analysis, &e, 1, &error));
+}
+
+static void open_analysis(pta_context_kind context, pta_algorithm algorithm)
+{
+    race_error error;
+    options.context = context;
+    options.algorithm = algorithm;
+    TEST_ASSERT_EQUAL_INT(0, pta_open(program, &options, &analysis, &error));
+}
+
+static void is_from_scratch(void)
+{
+    race_error error;
+    pta *fresh;
+    TEST_ASSERT_EQUAL_INT(0, pta_open(program, &options, &fresh, &error));
+    uint64_t updated = pta_relation_hash(analysis), scratch = pta_relation_hash(fresh);
+    pta_close(fresh);
+    TEST_ASSERT_EQUAL_HEX64(scratch, updated);
+}
+
+static uint32_t instances_of(uint32_t of)
+{
+    uint32_t count = 0;
+    pta_instance instance;
+    for (uint32_t i = 0; i < pta_instance_count(analysis); i++)
+        count += pta_instance_at(analysis, i, &instance) && instance.func == of;
+    return count;
+}
+
+/* Each kind of context with each algorithm; `stmts` go and come back, one by one. */
+static void edits_are_from_scratch(const uint32_t *stmts, uint32_t count)
+{
+    for (int context = PTA_CONTEXT_NONE; context <= PTA_CONTEXT_CFA; context++)
+        for (int algorithm = PTA_IPA; algorithm <= PTA_REACH; algorithm++) {
+            open_analysis((pta_context_kind)context, (pta_algorithm)algorithm);
+            for (uint32_t i = 0; i < count; i++) {
+                edit(stmts[i], false);
+                is_from_scratch();
+                edit(stmts[i], true);
+                is_from_scratch();
+            }
+            pta_close(analysis);
+            analysis = NULL;
+        }
+}
+
+/* A wrapper has an instance for each call; one that a pointer called before it became wild must not stay. */
+static void test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own(void)
+{
+    race_error error;
+    uint32_t wrapper = program_add_func(program, "wrapper", NULL, 0);
+    program->funcs.data[wrapper].clone = true;
+    TEST_ASSERT_EQUAL_INT(0, model_fill(program, wrapper, "ret = new", &error));
+    uint32_t var = program_new_var(program, func), stmts[WILD_AT + 1];
+    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = program_function_site(program, wrapper)});
+    for (unsigned i = 0; i < WILD_AT + 1; i++)
+        stmts[i] = points_into_new(var);
+    call_through(var);
+    open_analysis(PTA_CONTEXT_NONE, PTA_IPA);
+    TEST_ASSERT_EQUAL_UINT32(1, instances_of(wrapper));
+    edit(stmts[0], false);
+    TEST_ASSERT_EQUAL_UINT32(1, instances_of(wrapper));
+    edit(stmts[0], true);
+    TEST_ASSERT_EQUAL_UINT32(1, instances_of(wrapper));
+    pta_close(analysis);
+    analysis = NULL;
+    edits_are_from_scratch(stmts, WILD_AT + 1);
+}
+
+/* What wild pointers do is no part of the program: results rely on it. */
+static void test_what_wild_pointers_do_cannot_be_edited(void)
+{
+    race_error error;
+    open_analysis(PTA_CONTEXT_NONE, PTA_IPA);
+    uint64_t before = pta_relation_hash(analysis);
+    pta_edit edits[] = {{.func = program->wilderness}, {.func = program->wild_call}};
+    for (unsigned i = 0; i < 2; i++) {
+        TEST_ASSERT_FALSE(pta_may_edit(program, edits[i].func));
+        TEST_ASSERT_EQUAL_INT(-1, pta_update(analysis, &edits[i], 1, &error));
+        TEST_ASSERT_FALSE(program->funcs.data[edits[i].func].stmts.data[0].dead);
+    }
+    TEST_ASSERT_TRUE(pta_may_edit(program, func));
+    TEST_ASSERT_EQUAL_HEX64(before, pta_relation_hash(analysis));
+}
+
+int main(void)
+{
+    UNITY_BEGIN();
+    RUN_TEST(test_what_wild_pointers_do_cannot_be_edited);
+    RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
+    return UNITY_END();
+}
