@@ -257,7 +257,6 @@ typedef struct {
     bump memory;
     pool pools[POOLS];
     uint64_t shadow_bytes;
-    uint64_t readers_given_back; /* read vectors that were no more used: their numbers may mean others now */
     object_bucket objects[OBJECT_BUCKETS];
     sync_object *free_objects;
     uint32_t free_objects_lock;
@@ -424,7 +423,7 @@ static inline bool readers_known(const core_state *core, const thread_state *t, 
 {
     const known_readers *k = &t->known[readers % KNOWN];
     return k->readers == readers && k->epoch == epoch &&
-           k->given_back == __atomic_load_n(&core->readers_given_back, __ATOMIC_ACQUIRE);
+           k->given_back == __atomic_load_n(&core->pub.given_back, __ATOMIC_ACQUIRE);
 }
 /* It has, or had it when `given_back` was read. */
 static inline void readers_learn(thread_state *t, ft_site readers, uint32_t epoch, uint64_t given_back)

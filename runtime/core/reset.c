@@ -55,7 +55,7 @@ static void forget_everything(core_state *core, bool unlock)
 {
     shadow_forget(core);
     pool_forget(core);
-    core->readers_given_back++;
+    core->pub.given_back++;
     sync_reset(core, unlock);
     spin_lock(core, &core->lock);
     renew_threads(core);

@@ -45,5 +45,7 @@ typedef struct {
     bool near[2]; /* some locks are held */
 } detect_pair;
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
+/* What the places alone cost. */
+int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 
 #endif

@@ -1,12 +1,23 @@
 /* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
 #include "static/detect/private.h"
 
+enum { MEMBER = 10, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
+
 static void because(detect_warning *w, const char *reason, int cost)
 {
     w->rank += cost;
     for (uint32_t i = 0; i < w->reason_count; i++)
         if (!strcmp(w->reasons[i], reason)) return;
     if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
+}
+
+int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
+{
+    uint32_t site, context;
+    hb_object_at(d->h, a->object, &site, &context);
+    uint8_t kind = d->program->sites.data[site].kind;
+    if (a->stride || b->stride) return ARRAY;
+    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : MEMBER;
 }
 
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
@@ -20,9 +31,9 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (exact && (site == PTA_STATIC || site == PTA_LIBRARY))
         because(w, "both accesses are to the same variable", 0);
     else if (exact)
-        because(w, "both accesses are to the same member of objects that may be one", 10);
+        because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
-        because(w, "both accesses are somewhere in one array", 25);
+        because(w, "both accesses are somewhere in one array", ARRAY);
     for (unsigned i = 0; i < 2; i++) {
         const hb_origin *o = &origins[pair->origin[i]];
         if (pair->touch[i]->place_count > 4) because(w, "an access may be to many objects", 15);

@@ -13,7 +13,10 @@
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
- *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
+ *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
+ *                that goes round; barrier.c: barriers; separate.c: all of it, asked
+ *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet
  *   open.c       hb_open: all of it
  *
@@ -130,6 +133,10 @@ const char *hb_origin_name(const hb *h, uint32_t origin);
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
  * `reason` (or NULL) gets a few words when it is false. */
 bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason);
+
+/* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason);
 
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);

@@ -5,9 +5,16 @@
 #include "static/hb/channel.h"
 #include "static/hb/lock.h"
 
+static bool is_once(const hb *h, uint32_t lock)
+{
+    for (uint32_t i = 0; i < h->locks->onces.len; i++)
+        if (h->locks->onces.data[i] == lock) return true;
+    return false;
+}
+
 static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const sync_entry *sync)
 {
-    lock_name name = {0};
+    lock_name name = {.object = UINT32_MAX, .value = UINT32_MAX, .places = LOCK_ANYWHERE};
     if (sync->arg >= 0) lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
     switch (sync->kind) {
     case SYNC_ACQUIRE:
@@ -31,6 +38,7 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
     case SYNC_ONCE: /* whoever has passed comes after what was run */
         lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
         set = lock_add(h, set, &name);
+        if (name.object != UINT32_MAX && !is_once(h, name.object)) vec_push(&h->locks->onces, name.object);
         break;
     case SYNC_WAIT: /* a semaphore that begins with 1 is a lock */
         if (sync->when == SYNC_ALWAYS && hb_semaphore_value(h, instance, call, sync) == 1) set = lock_add(h, set, &name);
@@ -48,7 +56,24 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
         break;
     default: break;
     }
-    vec_free(&name.places);
+    return set;
+}
+
+/* Whoever has passed comes after what the routine has passed, too. */
+static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t model = h->edges[first + i].callee;
+        for (uint32_t e = h->out_first[model]; e < h->out_first[model + 1]; e++)
+            gained = lockset_meet(&h->locks->table, gained, h->locks->instances[h->edges[e].callee].gain);
+    }
+    if (gained == LOCKSET_ALL) return set;
+    lockset_members(&h->locks->table, gained, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lock = lockset_members(&h->locks->table, gained, &count)[i];
+        if (is_once(h, lock)) set = lockset_add(&h->locks->table, set, lock);
+    }
     return set;
 }
 
@@ -61,14 +86,21 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
         if (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE) return set;
     }
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
-    bool any = false;
+    bool any = false, idle = false;
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t callee = h->edges[first + i].callee, one = set;
+        if (!hb_bit(h->locks->matters, callee)) {
+            idle |= !hb_spawns(h, &h->edges[first + i]);
+            continue;
+        }
         if (hb_spawns(h, &h->edges[first + i])) continue;
         any = true;
-        uint32_t one = lock_after_callee(h, instance, set, call, h->edges[first + i].callee, 0);
+        one = lock_after_callee(h, instance, set, call, callee, 0);
         result = lockset_meet(&h->locks->table, result, one);
     }
-    return any ? result : set;
+    if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
+    if (!(any || idle) || result == LOCKSET_ALL) return result;
+    return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)
@@ -89,22 +121,23 @@ static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
-    lock_name name = {0};
+    pta_places places = {0};
     for (uint32_t a = 0; a < count; a++) {
         if (accesses[a].insn < lo || accesses[a].insn >= hi || !(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_FRAME) continue;
-        pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+        pta_access_places_in(h->p, instance, &accesses[a], &places);
         bool spin = false;
-        for (uint32_t i = 0; i < name.places.len && !spin; i++)
-            spin = hb_is_spin(h, &name.places.data[i]);
+        for (uint32_t i = 0; i < places.len && !spin; i++)
+            spin = hb_is_spin(h, &places.data[i]);
         uint32_t v = hb_access_ir(h, func, accesses[a].insn, accesses[a].flags);
         if (!spin || !v) continue;
         bool tries = accesses[a].flags & IR_COND; /* cmpxchg does not let go */
         if (tries) continue;
         value_sum sum = value_address(ir, &ir->insns[v]);
-        lock_name_address(h, func, &sum, false, &name);
+        lock_name name;
+        lock_name_address(h, func, &sum, lock_places_number(h, &places), false, &name);
         set = lock_release_named(h, instance, set, &name);
     }
-    vec_free(&name.places);
+    vec_free(&places);
     return set;
 }
 
@@ -135,16 +168,17 @@ static uint32_t add_edge_access(hb *h, uint32_t instance, uint32_t set, ir_value
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
-    lock_name name = {0};
+    pta_places places = {0};
     for (uint32_t a = 0; a < count; a++)
         if (accesses[a].insn == ir->insns[access].insn && accesses[a].flags == ir->insns[access].flags) {
-            pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+            pta_access_places_in(h->p, instance, &accesses[a], &places);
             value_sum sum = value_address(ir, &ir->insns[access]);
-            lock_name_address(h, func, &sum, shared, &name);
+            lock_name name;
+            lock_name_address(h, func, &sum, lock_places_number(h, &places), shared, &name);
             set = lock_add(h, set, &name);
             break;
         }
-    vec_free(&name.places);
+    vec_free(&places);
     return set;
 }
 
@@ -229,7 +263,7 @@ static uint32_t over_result(hb *h, uint32_t instance, uint32_t set, const hb_cal
 {
     enum { SERIAL_THREAD = -1 };
     bool zero = c->code == VALUE_EQUAL && c->imm == 0;
-    lock_name name = {0};
+    lock_name name = {.object = UINT32_MAX, .value = UINT32_MAX, .places = LOCK_ANYWHERE};
     if (sync->kind == SYNC_NUMBER && c->code == VALUE_EQUAL) {
         static const char *const numbers[] = {"omp thread 0", "omp thread 1", "omp thread 2", "omp thread 3"};
         return c->imm >= 0 && c->imm < 4 ? lockset_add(&h->locks->table, set, lock_by_name(h, numbers[c->imm], false)) : set;
@@ -244,7 +278,6 @@ static uint32_t over_result(hb *h, uint32_t instance, uint32_t set, const hb_cal
     if (sync->lock) return lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, shared));
     lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, shared, &name);
     set = lock_add(h, set, &name);
-    vec_free(&name.places);
     return set;
 }
 
@@ -344,15 +377,18 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
         blocks[b] = LOCKSET_ALL;
     blocks[0] = entry;
     bool unknown = false;
+    uint32_t *done = base_alloc(f->block_count * sizeof *done); /* per block: what it was gone through with */
+    memset(done, 0xff, f->block_count * sizeof *done);
     for (bool changed = true; changed;) {
         changed = false;
-        end = LOCKSET_ALL;
         for (uint32_t i = 0; i < f->ir->rpo_count; i++) {
             uint32_t block = f->ir->rpo[i];
             const lift_block *b = &f->blocks[block];
-            if (blocks[block] == LOCKSET_ALL) continue;
+            if (blocks[block] == done[block]) continue;
+            done[block] = blocks[block];
             uint32_t out = lock_through_block(h, instance, f, block, blocks[block], HB_NONE);
             if (out == LOCKSET_ALL) continue;
+            /* the sets only shrink: what an earlier turn has met here is more */
             if (b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail) end = lockset_meet(t, end, out);
             if (b->end_kind == END_UNKNOWN && !unknown) {
                 unknown = changed = true;
@@ -367,5 +403,6 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
             }
         }
     }
+    free(done);
     return unknown ? LOCKSET_EMPTY : end;
 }

@@ -62,15 +62,47 @@ uint64_t lock_place_kind(const hb *h, const pta_place *place)
     return map_hash(((uint64_t)site->memory << 32) + at * 2 + 1) | 1;
 }
 
-void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out)
+static bool same_place(const pta_place *x, const pta_place *y)
 {
-    out->object = out->value = UINT32_MAX;
-    out->sum = *sum;
-    if (out->places.len == 1 && hb_single(h, &out->places.data[0])) out->object = object_lock(h, &out->places.data[0], shared);
+    return x->site == y->site && x->context == y->context && x->exact == y->exact && x->offset == y->offset && x->stride == y->stride;
+}
+
+uint32_t lock_places_number(hb *h, const pta_places *places)
+{
+    hb_locks *l = h->locks;
+    uint64_t hash = places->len;
+    for (uint32_t i = 0; i < places->len; i++) {
+        const pta_place *p = &places->data[i];
+        hash = map_hash(hash * 31 + ((uint64_t)p->site << 32 | p->context));
+        hash = map_hash(hash + ((uint64_t)(uint32_t)p->offset << 32 | p->stride) + p->exact);
+    }
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&l->place_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = l->place_lists.len;
+            vec_push(&l->place_lists, (lock_places){l->all_places.len, places->len});
+            for (uint32_t i = 0; i < places->len; i++)
+                vec_push(&l->all_places, places->data[i]);
+            return *at;
+        }
+        const lock_places *known = &l->place_lists.data[*at];
+        bool same = known->count == places->len;
+        for (uint32_t i = 0; i < places->len && same; i++)
+            same = same_place(&l->all_places.data[known->first + i], &places->data[i]);
+        if (same) return *at;
+    }
+}
+
+void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t list, bool shared, lock_name *out)
+{
+    uint32_t count;
+    const pta_place *places = lock_places_of(h, list, &count);
+    *out = (lock_name){.object = UINT32_MAX, .value = UINT32_MAX, .sum = *sum, .places = list};
+    if (count == 1 && hb_single(h, places)) out->object = object_lock(h, places, shared);
     if (!sum->known || !sum->count) return;
-    uint64_t kind = out->places.len ? lock_place_kind(h, &out->places.data[0]) : 0;
-    for (uint32_t i = 1; i < out->places.len; i++)
-        if (lock_place_kind(h, &out->places.data[i]) != kind) kind = 0;
+    uint64_t kind = count ? lock_place_kind(h, places) : 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (lock_place_kind(h, &places[i]) != kind) kind = 0;
     out->value = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_VALUE, .shared = shared, .a = lock_sum_number(h, func, sum),
                                                                .b = func, .twin = out->object, .at = sum->add});
     while (h->locks->kinds.len <= out->value)
@@ -82,15 +114,17 @@ static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
 {
     const lift_func *f = hb_instance_code(h, instance);
     pta_operand what = h->program->calls.data[call->call].args[arg];
-    vec_clear(&out->places);
+    pta_places places = {0};
     if (what.var != PTA_NO_VAR) {
         what.delta += (int32_t)add;
-        hb_points_to(h, instance, what, &out->places);
+        hb_points_to(h, instance, what, &places);
     }
+    uint32_t list = lock_places_number(h, &places);
+    vec_free(&places);
     value_sum sum = {0};
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
-    lock_name_address(h, h->instances[instance].func, &sum, shared, out);
+    lock_name_address(h, h->instances[instance].func, &sum, list, shared, out);
 }
 
 /* The same, asked once: the flow comes by many times. */
@@ -108,12 +142,7 @@ void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned 
         const lock_argument *known = &h->locks->names.data[*at];
         if (known->instance != instance || known->call != call->call || known->arg != arg || known->shared != shared || known->add != add)
             continue;
-        vec_clear(&out->places);
-        for (uint32_t i = 0; i < known->name.places.len; i++)
-            vec_push(&out->places, known->name.places.data[i]);
-        out->object = known->name.object;
-        out->value = known->name.value;
-        out->sum = known->name.sum;
+        *out = known->name;
         return;
     }
 }

@@ -44,6 +44,13 @@ void hb_kin_close(hb *h)
     if (!h->kin) return;
     free(h->kin->ancestors);
     free(h->kin->meet);
+    free(h->kin->position);
+    map_free(&h->kin->position_of);
+    map_free(&h->kin->position_map);
+    vec_free(&h->kin->position_bits);
+    map_free(&h->kin->stance_map);
+    vec_free(&h->kin->stances);
+    map_free(&h->kin->stance_pairs);
     free(h->kin);
 }
 
@@ -164,31 +171,106 @@ static bool event_meets(const hb *h, uint32_t x, uint32_t y, hb_point b)
     return false;
 }
 
-bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason)
+static const char *const reasons[] = {"a signal may come at any time", "the event may come while the other thread runs",
+                                      "several such threads run at the same time",
+                                      "the thread is running then: it was created before and is joined later, if at all",
+                                      "both threads are running then"};
+enum { BY_SIGNAL, BY_EVENT, BY_TEAM, BY_KIN, BY_OTHERS, ORDERED };
+
+static unsigned relation(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b)
 {
     const hb_origin *ox = &h->origins.data[x], *oy = &h->origins.data[y];
-    const char *why = NULL;
-    bool meet;
-    if (ox->kind == HB_SIGNAL || oy->kind == HB_SIGNAL) {
-        meet = ox->kind == HB_SIGNAL ? signal_meets(h, x, y, b) : signal_meets(h, y, x, a);
-        why = "a signal may come at any time";
-    } else if (!is_thread(ox)) {
-        meet = event_meets(h, x, y, b);
-        why = "the event may come while the other thread runs";
-    } else if (!is_thread(oy)) {
-        meet = event_meets(h, y, x, a);
-        why = "the event may come while the other thread runs";
-    } else {
-        meet = threads_meet(h, x, a, y, b);
-        if (x == y || ox->twin == y)
-            why = "several such threads run at the same time";
-        else if (is_ancestor(h, x, y) || is_ancestor(h, y, x))
-            why = "the thread is running then: it was created before and is joined later, if at all";
-        else
-            why = "both threads are running then";
+    if (ox->kind == HB_SIGNAL) return signal_meets(h, x, y, b) ? BY_SIGNAL : ORDERED;
+    if (oy->kind == HB_SIGNAL) return signal_meets(h, y, x, a) ? BY_SIGNAL : ORDERED;
+    if (!is_thread(ox)) return event_meets(h, x, y, b) ? BY_EVENT : ORDERED;
+    if (!is_thread(oy)) return event_meets(h, y, x, a) ? BY_EVENT : ORDERED;
+    if (!threads_meet(h, x, a, y, b)) return ORDERED;
+    return x == y || ox->twin == y ? BY_TEAM : is_ancestor(h, x, y) || is_ancestor(h, y, x) ? BY_KIN : BY_OTHERS;
+}
+
+bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason)
+{
+    unsigned how = relation(h, x, a, y, b);
+    if (how != ORDERED && reason) *reason = reasons[how];
+    return how == ORDERED;
+}
+
+/* --- positions: all that order asks of a point is in which regions it lies ------------------------------------------------------ */
+
+enum { DIFFER = HB_NONE - 1 };
+
+static uint32_t position_number(hb *h, const uint64_t *bits, uint32_t words)
+{
+    hb_kin *kin = h->kin;
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < words; i++)
+        hash = map_hash(hash * 31 + bits[i]);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&kin->position_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = kin->position_bits.len / words;
+            for (uint32_t i = 0; i < words; i++)
+                vec_push(&kin->position_bits, bits[i]);
+            return *at;
+        }
+        if (!memcmp(kin->position_bits.data + (size_t)*at * words, bits, words * sizeof *bits)) return *at;
     }
-    if (meet && reason) *reason = why;
-    return !meet;
+}
+
+static bool is_in_parts(const hb_region *r, uint32_t instance)
+{
+    return !hb_bit(r->whole, instance) && map_get(&r->part_of, instance) != MAP_NONE;
+}
+
+static uint32_t find_position(hb *h, hb_point at)
+{
+    uint32_t words = (2 * h->origins.len + 63) / 64;
+    uint64_t *bits = base_alloc_zero(words, sizeof *bits);
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
+        if (hb_region_has(ever_of(h, o), at)) hb_set(bits, 2 * o + 1);
+    }
+    uint32_t number = position_number(h, bits, words);
+    free(bits);
+    return number;
+}
+
+static uint32_t position_of(hb *h, hb_point at)
+{
+    if (!h->kin->position) {
+        h->kin->position = base_alloc(h->instance_count * sizeof *h->kin->position);
+        memset(h->kin->position, 0xff, h->instance_count * sizeof *h->kin->position);
+    }
+    uint32_t *all = &h->kin->position[at.instance];
+    if (*all == HB_NONE) {
+        bool parts = false;
+        for (uint32_t o = 1; o < h->origins.len && !parts; o++)
+            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(ever_of(h, o), at.instance);
+        *all = parts ? DIFFER : find_position(h, at);
+    }
+    if (*all != DIFFER) return *all;
+    uint32_t *known = map_at(&h->kin->position_of, (uint64_t)at.instance << 32 | at.insn);
+    if (*known == MAP_NONE) *known = find_position(h, at);
+    return *known;
+}
+
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at)
+{
+    uint32_t *known = map_at(&h->kin->stance_map, (uint64_t)origin << 32 | position_of(h, at));
+    if (*known == MAP_NONE) {
+        *known = h->kin->stances.len;
+        vec_push(&h->kin->stances, (hb_stand){origin, at});
+    }
+    return *known;
+}
+
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason)
+{
+    hb_stand x = h->kin->stances.data[a], y = h->kin->stances.data[b];
+    uint32_t *known = map_at(&h->kin->stance_pairs, (uint64_t)a << 32 | b);
+    if (*known == MAP_NONE) *known = relation(h, x.origin, x.at, y.origin, y.at);
+    if (*known != ORDERED && reason) *reason = reasons[*known];
+    return *known == ORDERED;
 }
 
 /* Two of one origin at the same time: it was created again before it was joined, or its creator overlaps. */

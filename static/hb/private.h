@@ -16,6 +16,7 @@ typedef struct {
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
+    bool jumps; /* it calls setjmp */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -57,10 +58,22 @@ typedef struct {
     bool has_live, has_ever;
 } hb_life;
 
+typedef struct {
+    uint32_t origin;
+    hb_point at; /* one of them */
+} hb_stand;
+
 typedef struct { /* order.c */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+    uint32_t *position;  /* per instance: the position of all its points, HB_NONE: not asked yet, HB_NONE - 1: they differ */
+    map64 position_of;   /* instance and instruction */
+    map64 position_map;  /* by the regions that have it */
+    VEC(uint64_t) position_bits;
+    map64 stance_map;    /* origin and position */
+    VEC(hb_stand) stances;
+    map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_kin;
 
 typedef struct {
@@ -79,6 +92,7 @@ struct hb {
     uint32_t edge_count;
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
+    uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
     uint32_t *call_insn;     /* per call */
     VEC(hb_origin) origins;  /* [0]: main */
@@ -96,6 +110,7 @@ struct hb {
     VEC(hb_object_note) object_list;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
     struct hb_turns *turns;
@@ -181,7 +196,7 @@ hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
-/* --- unique.c ---- */
+/* --- gift.c ---- */
 /* A loop creates it with a function from a table, in which each function is but once. */
 bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
 void hb_gifts_open(hb *h);

@@ -154,7 +154,8 @@ static void find_passes(walker *w)
 {
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t i = 0; i < w->h->instance_count; i++) {
+        for (uint32_t n = 0; n < w->h->instance_count; n++) {
+            uint32_t i = w->h->callees_first[n];
             if (!w->tainted[i] || w->passes[i]) continue;
             bool passes;
             if (hb_instance_code(w->h, i)) {
@@ -229,7 +230,7 @@ static void jump_back(walker *w, uint32_t instance)
 {
     const hb *h = w->h;
     const hb_func *f = &h->funcs[h->instances[instance].func];
-    for (uint32_t c = 0; c < f->call_count; c++) {
+    for (uint32_t c = 0; f->jumps && c < f->call_count; c++) {
         uint32_t func = h->program->calls.data[f->calls[c].call].func;
         const char *name = func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
         if (!strstr(name, "setjmp")) continue;

@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
     const char *names;
     const char *text; /* `w0:2 r1:2`: writes what argument 0 points to, as many bytes as argument 2 says; without a colon: an
-                         unknown number of bytes; `r1=8`: eight bytes */
+                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes */
 } sync_touch;
 
 extern const sync_entry hb_sync_table[];
@@ -72,6 +72,7 @@ typedef struct {
     bool write;
     uint8_t arg;
     int8_t size_arg;  /* -1: none */
+    int8_t times_arg; /* the size is the product of two arguments; -1: it is not */
     uint32_t size;    /* bytes; 0: unknown */
 } sync_range;
 enum { SYNC_RANGES = 4 };

@@ -129,11 +129,11 @@ const sync_touch hb_sync_touches[] = {
     {"fgets __fgets_chk", "w0:1"},
     {"read recv pread pread64 __read_chk __recv_chk recvfrom", "w1:2"},
     {"write send pwrite pwrite64 sendto", "r1:2"},
-    {"fread", "w0"},
-    {"fwrite", "r0"},
+    {"fread", "w0:1*2"},
+    {"fwrite", "r0:1*2"},
     {"gettimeofday time", "w0"},
     {"clock_gettime", "w1=16"},
-    {"qsort", "w0"},
+    {"qsort", "w0:1*2"},
     {"fputs", "r0"},
 };
 const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

@@ -3,6 +3,26 @@
 
 enum { DEPTH = 24 };
 
+/* What a register that a callee spares was before the call. */
+static ir_value kept(const ir_func *ir, ir_value v)
+{
+    while (v && ((ir->insns[v].op == IR_CLOBBER && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
+        v = ir->insns[v].op == IR_COPY ? ir->insns[v].a : ir->insns[v].b;
+    return v;
+}
+
+/* The value that a phi is each time round; 0: it varies. */
+static ir_value constant_phi(const ir_func *ir, ir_value v)
+{
+    ir_value only = 0;
+    for (uint32_t i = 0; i < ir->insns[v].b; i++) {
+        ir_value arg = kept(ir, ir->args[ir->insns[v].a + i]);
+        if (!arg || (arg != v && only && arg != only)) return 0;
+        if (arg != v) only = arg;
+    }
+    return only;
+}
+
 ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
 {
     for (unsigned depth = 0; v && depth < DEPTH; depth++) {
@@ -16,6 +36,10 @@ ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
             v = insn->a;
         else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
             v = insn->a;
+        else if (insn->op == IR_CLOBBER && insn->b)
+            v = insn->b;
+        else if (insn->op == IR_PHI && constant_phi(ir, v))
+            v = constant_phi(ir, v);
         else
             break;
     }
@@ -86,6 +110,8 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
     }
     bool wide = insn->width >= 4; /* an index does not wrap */
     if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
+    if (insn->op == IR_CLOBBER && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
+    if (insn->op == IR_PHI && constant_phi(ir, v)) return add_value(ir, constant_phi(ir, v), factor, s, depth + 1);
     if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_LEA && wide) {
         s->add += insn->imm * factor;

@@ -264,6 +264,10 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
 /* The same in one instance of the function. */
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out);
 
+/* How many facts there are of a variable in one instance, before they are put in order: cheap, for those who do not want to know
+ * all of a pointer that may point nearly anywhere. */
+uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
+
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);
 /* The same in one instance of its function. */

@@ -3,7 +3,7 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
-    check) echo "--format --open --suppressions --config --context --stats --jobs --help" ;;
+    check) echo "--format --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help" ;;
     run)
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
@@ -51,7 +51,7 @@ _race() {
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    run,--state | run,--plan | run,--log)
+    check,--state | run,--state | run,--plan | run,--log)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         return
         ;;

@@ -5,7 +5,8 @@
  *   show.c          `race show`: its options and what they select
  *   show_module.c   the summary of a module, as text and as JSON
  *   show_cfg.c      the control-flow graph of a function, as text and as JSON (dot is of static/lift)
- *   check.c         `race check`: analyses; check_text.c, check_json.c: its warnings for people and for scripts
+ *   check.c         `race check`: analyses; check_record.c: what is printed of it; check_text.c, check_json.c: for people and for
+ *                   scripts; diff.c: what is new and gone
  *   run.c           `race run`: makes the plans of a program, then becomes the engine that runs it
  *
  * A subcommand is a function over its own arguments that returns the exit code. */
