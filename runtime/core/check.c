@@ -329,6 +329,9 @@ void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
 {
-    if (!is_concurrent(thread->core)) return; /* what the cells know is ordered before everything to come */
-    check_any(thread, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
+    const ft_strided range = normalised((ft_strided){.addr = addr, .size = size, .count = 1});
+    if (is_concurrent(thread->core))
+        check_slow(state_of(thread), range, OP_CLEAR, 0);
+    else /* what the cells know is ordered before everything to come; but nothing here is atomic any more */
+        sync_forget_range(core_of_thread(thread), range.addr, range.size);
 }
