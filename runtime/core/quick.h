@@ -16,7 +16,7 @@ __attribute__((always_inline)) static inline region *quick_begin(thread_state *t
 {
     region *r = region_at(core_of_thread(&t->pub), addr);
     if ((addr | size) & (FT_GRANULE - 1) || (addr & (PAGE_SIZE - 1)) > PAGE_SIZE - size || !r) return NULL;
-    if (t->pending_count || !thread_enter(t)) return NULL;
+    if (sync_has_pending(t) || !thread_enter(t)) return NULL;
     return r;
 }
 
