@@ -69,11 +69,12 @@ static bool is_team(const hb_origin *o)
     return o->by && o->by->kind == SYNC_TEAM;
 }
 
-/* Whether `o` may be alive while `in`, one of those that led to it, is at a point. */
-static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool ever, unsigned depth)
+/* The chains of creation that lead from `in` to `o`, each origin once in each way: threads may create each other in turn. */
+static bool find_alive(const hb *h, uint32_t o, uint32_t in, hb_point at, bool ever, uint64_t *seen)
 {
     const hb_origin *origin = &h->origins.data[o];
-    if (depth > DEPTH) return true;
+    if (hb_bit(seen, 2 * o + ever)) return false;
+    hb_set(seen, 2 * o + ever);
     for (uint32_t i = 0; i < origin->parents.len; i++) {
         uint32_t parent = origin->parents.data[i];
         if (parent == in) {
@@ -81,10 +82,38 @@ static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool eve
         } else if (parent != o && is_ancestor(h, in, parent)) {
             /* A team ends with all that it has started, and what that has started. */
             bool outlives = (ever || h->lives[o].live.ends) && !is_team(&h->origins.data[parent]);
-            if (alive_at(h, parent, in, at, outlives, depth + 1)) return true;
+            if (find_alive(h, parent, in, at, outlives, seen)) return true;
         }
     }
     return false;
+}
+
+/* Whether `o` may be alive while `in`, one of those that led to it, is at a point. */
+static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at)
+{
+    uint64_t *seen = base_alloc_zero(h->origins.len / 32 + 1, sizeof *seen);
+    bool alive = find_alive(h, o, in, at, false, seen);
+    free(seen);
+    return alive;
+}
+
+/* Whether some chain of creation leads to `o` without `but`. */
+static bool find_other_way(const hb *h, uint32_t o, uint32_t but, uint64_t *seen)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    if (o == but || hb_bit(seen, o)) return false;
+    hb_set(seen, o);
+    for (uint32_t i = 0; i < origin->parents.len; i++)
+        if (find_other_way(h, origin->parents.data[i], but, seen)) return true;
+    return !origin->parents.len;
+}
+
+static bool has_other_way(const hb *h, uint32_t o, uint32_t but)
+{
+    uint64_t *seen = base_alloc_zero(h->origins.len / 64 + 1, sizeof *seen);
+    bool found = find_other_way(h, o, but, seen);
+    free(seen);
+    return found;
 }
 
 /* Both have led from children of `top`; one of them was started while the other was alive. */
@@ -97,8 +126,8 @@ static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y, bool a
         bool to_y = c == y || is_ancestor(h, c, y), to_x = c == x || is_ancestor(h, c, x);
         for (uint32_t s = 0; s < child->sites.len; s++) {
             if (!hb_bit(h->origins.data[top].self, child->sites.data[s].instance)) continue;
-            if (to_y && !to_x && alive_at(h, x, top, child->sites.data[s], false, 0)) return true;
-            if (to_x && !to_y && alive_at(h, y, top, child->sites.data[s], false, 0)) return true;
+            if ((c == y || (to_y && !to_x)) && alive_at(h, x, top, child->sites.data[s])) return true;
+            if ((c == x || (to_x && !to_y)) && alive_at(h, y, top, child->sites.data[s])) return true;
             if (to_x && to_y && c != x && c != y && child->overlaps) return true;
             if (alone && to_x && to_y && (c == x || c == y)) return true; /* one has led to the other */
         }
@@ -119,7 +148,7 @@ static bool find_meeting(const hb *h, uint32_t x, uint32_t y)
     return !any;
 }
 
-/* Of threads of which none has led to the other. */
+/* Of threads of which none has led to the other, or not always. */
 static bool overlaps(const hb *h, uint32_t x, uint32_t y)
 {
     uint8_t *known = &h->kin->meet[(size_t)(x < y ? x : y) * h->origins.len + (x < y ? y : x)]; /* 1: no, 2: yes */
@@ -134,10 +163,10 @@ static bool threads_meet(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_poi
     if (x == y || ox->twin == y) return ox->overlaps;
     if (ox->kind == HB_ENTRY || oy->kind == HB_ENTRY || ox->kind == HB_OUTSIDE || oy->kind == HB_OUTSIDE) return true;
     bool up = is_ancestor(h, x, y), down = is_ancestor(h, y, x);
-    if (up && ((ox->overlaps && !hb_with_creator(h, x, a, y)) || alive_at(h, y, x, a, false, 0))) return true;
-    if (down && ((oy->overlaps && !hb_with_creator(h, y, b, x)) || alive_at(h, x, y, b, false, 0))) return true;
-    if (up || down) return false;
-    return overlaps(h, x, y);
+    if (up && ((ox->overlaps && !hb_with_creator(h, x, a, y)) || alive_at(h, y, x, a))) return true;
+    if (down && ((oy->overlaps && !hb_with_creator(h, y, b, x)) || alive_at(h, x, y, b))) return true;
+    if (x && y && ((up && has_other_way(h, y, x)) || (down && has_other_way(h, x, y)))) return overlaps(h, x, y);
+    return !up && !down && overlaps(h, x, y);
 }
 
 /* A signal may come at any time after its handler is installed. That the thread which installs the handler also runs it is taken for

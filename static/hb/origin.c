@@ -141,25 +141,33 @@ static void drop_foreign_states(hb *h)
     free(now);
 }
 
-static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+static uint64_t *find_reached(const hb *h, const uint32_t *roots, uint32_t count, bool surely)
 {
     hb_numbers work = {0};
-    o->self = base_alloc_zero(h->words, sizeof *o->self);
+    uint64_t *reached = base_alloc_zero(h->words, sizeof *reached);
     for (uint32_t i = 0; i < count; i++) {
-        if (hb_bit(o->self, roots[i])) continue;
-        hb_set(o->self, roots[i]);
+        if (hb_bit(reached, roots[i])) continue;
+        hb_set(reached, roots[i]);
         vec_push(&work, roots[i]);
     }
     while (work.len) {
         uint32_t caller = work.data[--work.len];
+        if (surely && h->instances[caller].func == h->program->wild_call) continue;
         for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
             uint32_t callee = h->edges[e].callee;
-            if (hb_spawns(h, &h->edges[e]) || hb_bit(o->self, callee)) continue;
-            hb_set(o->self, callee);
+            if (hb_spawns(h, &h->edges[e]) || hb_bit(reached, callee)) continue;
+            hb_set(reached, callee);
             vec_push(&work, callee);
         }
     }
     vec_free(&work);
+    return reached;
+}
+
+static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+{
+    o->self = find_reached(h, roots, count, false);
+    o->sure = find_reached(h, roots, count, true);
 }
 
 /* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
@@ -300,6 +308,7 @@ void hb_origins_close(hb *h)
         vec_free(&origin->carriers);
         vec_free(&origin->at);
         free(origin->self);
+        free(origin->sure);
     }
     vec_free(&h->origins);
     free(h->once);
@@ -315,6 +324,11 @@ const hb_origin *hb_origins(const hb *h, uint32_t *count)
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
 {
     return hb_bit(h->origins.data[origin].self, instance);
+}
+
+bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance)
+{
+    return hb_bit(h->origins.data[origin].sure, instance);
 }
 
 const char *hb_origin_name(const hb *h, uint32_t origin)
