@@ -17,6 +17,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
+    bool forks; /* and fork */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 

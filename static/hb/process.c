@@ -18,7 +18,7 @@ static bool is_in_child(const hb *h, hb_point at)
     const hb_func *own = &h->funcs[h->instances[at.instance].func];
     hb_edges edges = {0};
     bool found = false;
-    for (uint32_t c = 0; c < own->call_count && !found; c++) {
+    for (uint32_t c = 0; own->forks && c < own->call_count && !found; c++) {
         if (strcmp(callee_name(h, &own->calls[c]), "fork") || !own->calls[c].value) continue;
         vec_clear(&edges);
         hb_success_edges(h, at.instance, &own->calls[c], SYNC_ZERO, &edges);
