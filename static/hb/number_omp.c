@@ -176,7 +176,7 @@ static bool from_thread_number(const hb *h, uint32_t func, const ir_func *ir, ir
     }
 }
 
-bool omp_first_iteration(const hb *h, uint32_t origin, uint32_t instance, ir_value v, uint64_t *space)
+static bool is_first(const hb *h, uint32_t origin, uint32_t instance, ir_value v, uint64_t *space)
 {
     uint32_t func = h->instances[instance].func;
     const ir_func *ir = part_code(h, instance);
@@ -184,4 +184,56 @@ bool omp_first_iteration(const hb *h, uint32_t origin, uint32_t instance, ir_val
     if (!from_thread_number(h, func, ir, v, false, 0)) return false;
     *space = shape_of(h, func, ir, v, 0) | 1;
     return true;
+}
+
+/* Some call, or some store, has the address of a variable of the frame. */
+static bool is_known(const ir_func *ir, int64_t at, uint8_t base)
+{
+    int32_t offset;
+    uint8_t other;
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        const ir_insn *insn = &ir->insns[v];
+        ir_value stored = insn->op == IR_STORE ? insn->b : 0;
+        if (stored && ir_frame_offset(ir, stored, &offset, &other) && other == base && offset == at) return true;
+        for (uint32_t i = 0; (insn->op == IR_CALL || insn->op == IR_TAIL) && i < insn->b; i++) {
+            ir_value arg = i == IR_CALL_RSP ? 0 : ir->args[insn->a + i];
+            if (arg && ir_frame_offset(ir, arg, &offset, &other) && other == base && offset == at) return true;
+        }
+    }
+    return false;
+}
+
+/* Unoptimised code keeps the iteration in a variable of the frame, which begins with the first and grows by one. */
+static bool is_counted_in_frame(const hb *h, uint32_t origin, uint32_t instance, ir_value v, uint64_t *space)
+{
+    const ir_func *ir = part_code(h, instance);
+    int32_t at, to;
+    uint8_t base, other;
+    bool begins = false;
+    if (ir->insns[v].op != IR_LOAD) return false;
+    const ir_insn *access = &ir->insns[ir->insns[v].a];
+    if (!(access->flags & IR_FRAME) || access->b || !access->a || !ir_frame_offset(ir, access->a, &at, &base) || is_known(ir, at + access->imm, base))
+        return false;
+    for (ir_value u = 1; u < ir->insn_count; u++) {
+        if (ir->insns[u].op != IR_STORE) continue;
+        const ir_insn *store = &ir->insns[ir->insns[u].a];
+        if (store->b || !store->a || !ir_frame_offset(ir, store->a, &to, &other) || other != base) continue;
+        if (to + store->imm >= at + access->imm + access->width || to + store->imm + store->width <= at + access->imm) continue;
+        value_sum s = value_of(ir, ir->insns[u].b);
+        uint64_t of = 0;
+        bool grows = s.known && s.count == 1 && s.terms[0].factor == 1 && s.add == 1 && ir->insns[s.terms[0].leaf].op == IR_LOAD &&
+                     value_same_access(ir, access, &ir->insns[ir->insns[s.terms[0].leaf].a]);
+        bool first = false;
+        for (uint32_t i = 0; s.known && !s.add && i < s.count && !first; i++)
+            first = s.terms[i].factor == 1 && is_first(h, origin, instance, s.terms[i].leaf, &of);
+        if (!grows && (!first || (begins && of != *space))) return false;
+        if (first) *space = of;
+        begins |= first;
+    }
+    return begins;
+}
+
+bool omp_first_iteration(const hb *h, uint32_t origin, uint32_t instance, ir_value v, uint64_t *space)
+{
+    return is_first(h, origin, instance, v, space) || is_counted_in_frame(h, origin, instance, v, space);
 }
