@@ -130,7 +130,8 @@ static bool may_be_one(const hb *h, const phase *p, const phase *q)
 
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b)
 {
-    bool alike = x == y || h->origins.data[x].twin == y, any_a = false, any_b = false;
+    const hb_origin *ox = &h->origins.data[x], *oy = &h->origins.data[y];
+    bool alike = x == y || ox->twin == y || (ox->kind == HB_THREAD && oy->kind == HB_THREAD && ox->entry == oy->entry), any_a = false, any_b = false;
     uint32_t object = HB_NONE;
     for (uint32_t i = 0; i < h->barriers->phases.len; i++) {
         const phase *p = &h->barriers->phases.data[i];
