@@ -9,6 +9,7 @@
  * switch) is never run by two threads. */
 #include <Zydis/Zydis.h>
 
+#include "static/hb/lock.h"
 #include "static/hb/number.h"
 
 enum { MOST_THREADS = 64 };
@@ -530,10 +531,36 @@ bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const 
     return d >= nb.wide && na.each - d >= na.wide;
 }
 
+/* The part of an iteration that comes in front of its ordered part. */
+static bool is_before_ordered(const hb *h, const hb_touch *t)
+{
+    const lift_func *f = hb_code(h, t->func);
+    const hb_func *own = &h->funcs[t->func];
+    uint32_t block = hb_block_of(f, t->insn), loop = f->ir->blocks[block].loop;
+    for (uint32_t c = 0; loop && c < own->call_count; c++) {
+        const sync_entry *sync = own->calls[c].sync;
+        if (!sync || sync->kind != SYNC_ACQUIRE || !sync->lock || strcmp(sync->lock, "omp ordered")) continue;
+        uint32_t to = hb_block_of(f, own->calls[c].insn);
+        if (f->ir->blocks[to].loop == loop && (to == block ? t->insn < own->calls[c].insn : ir_dominates(f->ir, block, to))) return true;
+    }
+    return false;
+}
+
+/* What an ordered part reaches of an earlier iteration, whose ordered part is over, and what that did before it. */
+static bool are_ordered(hb *h, const hb_touch *a, const numbered *x, const hb_touch *b, const numbered *y)
+{
+    if (!x->known || !y->known || !x->round || x->round != x->factor || y->round != y->factor || x->factor != y->factor || x->space != y->space ||
+        a->func != b->func || !same_others(h, x, y))
+        return false;
+    int64_t back = x->base - y->base; /* the iteration of b is that of a, and so many elements more */
+    return back > 0 && back % x->factor == 0 && is_before_ordered(h, a) &&
+           hb_holds_lock(h, (hb_point){b->instance, b->insn}, lock_by_name(h, "omp ordered", false));
+}
+
 bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
 {
     numbered na = number_of(h, x, a), nb = number_of(h, y, b);
-    if (are_apart(h, &na, &nb)) return true;
+    if (are_apart(h, &na, &nb) || are_ordered(h, a, &na, b, &nb) || are_ordered(h, b, &nb, a, &na)) return true;
     number_set sa = set_of(h, x, a), sb = set_of(h, y, b);
     if (sa.space && sa.space == sb.space && sa.iteration == sb.iteration) return true;
     return sa.bounded && sb.bounded && sa.mask && sa.mask == sb.mask && !(sa.mask & (sa.mask - 1)); /* one and the same thread */

@@ -16,17 +16,18 @@ const sync_entry hb_sync_table[] = {
     /* --- locks ---------------------------------------------------------------------------------------------------------- */
     ACQUIRE("pthread_mutex_lock mtx_lock pthread_spin_lock pthread_rwlock_wrlock omp_set_lock omp_set_nest_lock "
             "uv_mutex_lock uv_rwlock_wrlock g_mutex_lock g_rec_mutex_lock g_rw_lock_writer_lock "
-            "_ZNSt5mutex4lockEv _ZNSt15recursive_mutex4lockEv pthread_mutex_lock_full", 0),
+            "_ZNSt5mutex4lockEv _ZNSt15recursive_mutex4lockEv _ZNSt12shared_mutex4lockEv pthread_mutex_lock_full", 0),
     TRY("pthread_mutex_trylock pthread_mutex_timedlock pthread_mutex_clocklock mtx_trylock mtx_timedlock "
         "pthread_spin_trylock pthread_rwlock_trywrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock "
         "uv_mutex_trylock uv_rwlock_trywrlock", 0, SYNC_ZERO),
     TRY("omp_test_lock omp_test_nest_lock g_mutex_trylock g_rec_mutex_trylock g_rw_lock_writer_trylock", 0, SYNC_NONZERO),
-    ACQUIRE_SHARED("pthread_rwlock_rdlock uv_rwlock_rdlock g_rw_lock_reader_lock", 0),
+    ACQUIRE_SHARED("pthread_rwlock_rdlock uv_rwlock_rdlock g_rw_lock_reader_lock _ZNSt12shared_mutex11lock_sharedEv", 0),
     TRY_SHARED("pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock uv_rwlock_tryrdlock", 0, SYNC_ZERO),
     TRY_SHARED("g_rw_lock_reader_trylock", 0, SYNC_NONZERO),
     RELEASE("pthread_mutex_unlock mtx_unlock pthread_spin_unlock pthread_rwlock_unlock omp_unset_lock omp_unset_nest_lock "
             "uv_mutex_unlock uv_rwlock_wrunlock uv_rwlock_rdunlock g_mutex_unlock g_rec_mutex_unlock "
-            "g_rw_lock_writer_unlock g_rw_lock_reader_unlock _ZNSt5mutex6unlockEv _ZNSt15recursive_mutex6unlockEv", 0),
+            "g_rw_lock_writer_unlock g_rw_lock_reader_unlock _ZNSt5mutex6unlockEv _ZNSt15recursive_mutex6unlockEv "
+            "_ZNSt12shared_mutex6unlockEv _ZNSt12shared_mutex13unlock_sharedEv", 0),
     PAIR("_ZSt4lockI*", SYNC_ACQUIRE, 0, 1), /* std::lock of two; never waits for one while it holds the other */
     PAIR("pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait cnd_timedwait uv_cond_wait uv_cond_timedwait "
          "g_cond_wait g_cond_wait_until _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", SYNC_COND_WAIT, 0, 1),
