@@ -8,7 +8,7 @@
  *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
- *                go, and calls; lock_flow.c: in one function; lockset.c: sets of locks as numbers
+ *                go, and calls; lock_flow.c: in one function; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
  *   guard.c      locks as an access sees them, and in words
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread

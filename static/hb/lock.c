@@ -362,6 +362,7 @@ void hb_locks_open(hb *h)
             *map_at(&h->locks->instance_map, (uint64_t)h->instances[i].func << 32 | h->instances[i].context) = i;
     }
     find_spins(h);
+    lock_find_robust(h);
     find_matters(h);
     find_gains(h);
     find_entries(h);
@@ -391,6 +392,7 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->guards);
     vec_free(&h->locks->once_variables);
     vec_free(&h->locks->onces);
+    vec_free(&h->locks->robust);
     map_free(&h->locks->sum_map);
     map_free(&h->locks->instance_map);
     free(h->locks);

@@ -72,6 +72,7 @@ typedef struct hb_locks {
     VEC(spin_place) guards; /* of C++ statics */
     VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
                                it; nobody would call them a lock */
+    VEC(spin_place) robust;
     hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
 
@@ -113,6 +114,12 @@ uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks);
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
+
+/* --- lock_robust.c ---------------------------------------------------------------------------------------------------- */
+
+void lock_find_robust(hb *h);
+/* A call that may not have taken the lock, as nobody looks whether it has. */
+bool lock_is_lost(const hb *h, uint32_t instance, const hb_call *call, uint32_t places);
 
 /* --- lock.c ----------------------------------------------------------------------------------------------------------- */
 

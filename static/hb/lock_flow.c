@@ -18,7 +18,7 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
     if (sync->arg >= 0) lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
     switch (sync->kind) {
     case SYNC_ACQUIRE:
-        if (sync->when != SYNC_ALWAYS) break;
+        if (sync->when != SYNC_ALWAYS || (h->locks->robust.len && lock_is_lost(h, instance, call, name.places))) break;
         set = sync->lock ? lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared)) : lock_take(h, set, &name);
         if (sync->other >= 0) { /* takes both */
             lock_name_argument(h, instance, call, (unsigned)sync->other, 0, sync->shared, &name);

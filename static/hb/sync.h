@@ -8,6 +8,8 @@ typedef enum {
     SYNC_NONE,
     SYNC_ACQUIRE,  /* the lock `arg` is held when it returns; `when`: depending on its result */
     SYNC_RELEASE,  /* the lock `arg` is held no more */
+    SYNC_LOCK_INIT, /* makes the lock `arg` with the attributes `other` */
+    SYNC_ROBUST,   /* makes the attributes `arg` those of a lock that may be lost, when `other` is not zero */
     SYNC_ONCE,     /* runs a function under `arg`; whoever has come behind it comes after that function */
     SYNC_GUARD,    /* the same in two steps: an acquire here, a release there (C++ statics) */
     SYNC_GUARD_END,

@@ -31,6 +31,8 @@ const sync_entry hb_sync_table[] = {
     PAIR("_ZSt4lockI*", SYNC_ACQUIRE, 0, 1), /* std::lock of two; never waits for one while it holds the other */
     PAIR("pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait cnd_wait cnd_timedwait uv_cond_wait uv_cond_timedwait "
          "g_cond_wait g_cond_wait_until _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", SYNC_COND_WAIT, 0, 1),
+    PAIR("pthread_mutex_init", SYNC_LOCK_INIT, 0, 1),
+    PAIR("pthread_mutexattr_setrobust pthread_mutexattr_setrobust_np", SYNC_ROBUST, 0, 1),
     PLAIN("pthread_once call_once uv_once g_once_impl", SYNC_ONCE, 0),
     {"__cxa_guard_acquire", SYNC_GUARD, 0, -1, SYNC_NONZERO, false, false, NULL},
     PLAIN("__cxa_guard_release __cxa_guard_abort", SYNC_GUARD_END, 0),
