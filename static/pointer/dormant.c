@@ -73,7 +73,7 @@ static void need_reason(sweeper *s, uint32_t node, uint32_t at)
     }
     if (key == set_wild_key()) {
         for (uint32_t i = 0; i < n->set.len; i++)
-            if (set_is_loose(n->set.keys[i]) && n->set.ranks[i] <= rank) need_at(s, node, i);
+            if (set_is_loose(n->set.keys[i])) need_at(s, node, i); /* younger ones in reserve */
         return;
     }
     for (uint32_t i = 0; i < n->in.len; i++) {
