@@ -318,7 +318,7 @@ static void answer_doubt(pta *p, uint32_t object)
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 100000 + 4 * p->live_edges : UINT64_MAX;
+    return p->options.algorithm == PTA_IPA ? 200000 + 8 * p->live_edges : UINT64_MAX;
 }
 
 static void wake_tamed(pta *p)

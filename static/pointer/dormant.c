@@ -145,6 +145,7 @@ static void drop_facts(sweeper *s)
 
 void dormant_forget(pta *p)
 {
+    p->made_wild = 0;
     sweeper s = {.p = p, .first = base_alloc(((size_t)p->nodes.len + 1) * sizeof *s.first)};
     s.first[0] = 0;
     for (uint32_t n = 0; n < p->nodes.len; n++)
@@ -156,5 +157,4 @@ void dormant_forget(pta *p)
     free(s.first);
     free(s.needed);
     vec_free(&s.work);
-    p->made_wild = 0;
 }

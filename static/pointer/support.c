@@ -120,7 +120,39 @@ static bool lower_loose(proof *f, uint32_t node, uint64_t *reasons)
     return loose > f->p->options.wild_at;
 }
 
-/* By its reason; SET_WILD, on which most depends, also by another. The closure of several keys is left as it is. */
+/* A class that is the closure of several keys: enough of them. */
+static bool lower_closure(proof *f, uint32_t node, pta_key key, uint64_t *reasons)
+{
+    const graph_node *n = &f->p->nodes.data[node];
+    key_list found = {0}, added = {0};
+    pta_set all = {0};
+    uint32_t object = key_object(key);
+    for (uint32_t i = 0; i < n->in.len && i < CANDIDATES; i++) {
+        graph_edge *e = &f->p->edges.data[n->in.data[i]];
+        const pta_set *from = e->from == NO_NODE ? NULL : &f->p->nodes.data[e->from].set;
+        uint32_t k = from ? set_group(from, object) : 0;
+        bool brings = from ? k < from->len && key_object(from->keys[k]) == object : key_object(e->key) == object;
+        ++*f->work;
+        if (!brings || !lower_edge(f, e)) continue;
+        if (!from) vec_push(&found, e->key);
+        for (; from && k < from->len && key_object(from->keys[k]) == object; k++) {
+            pta_key is = e->label ? graph_transfer(f->p, from->keys[k], &f->p->labels.data[e->label]) : from->keys[k];
+            if (!is || !lower_fact(f, e->from, k)) continue;
+            vec_push(&found, is);
+            if (from->ranks[k] > *reasons) *reasons = from->ranks[k];
+        }
+        if (e->rank > *reasons) *reasons = e->rank;
+    }
+    keys_sort(found.data, &found.len);
+    set_add(&all, found.data, found.len, 0, graph_world(f->p), &added);
+    bool yes = set_find(&all, key) != UINT32_MAX;
+    set_free(&all);
+    vec_free(&found);
+    vec_free(&added);
+    return yes;
+}
+
+/* By its reason; SET_WILD, on which most depends, also by another. */
 static bool lower_fact(proof *f, uint32_t node, uint32_t at)
 {
     pta_set *set = &f->p->nodes.data[node].set;
@@ -135,6 +167,7 @@ static bool lower_fact(proof *f, uint32_t node, uint32_t at)
         reason = SET_NO_REASON;
         proved = lower_loose(f, node, &reasons);
     }
+    if (!proved && reason == SET_NO_REASON && key != set_wild_key()) proved = lower_closure(f, node, key, &reasons);
     const id_list *in = &f->p->nodes.data[node].in;
     for (uint32_t i = 0; key == set_wild_key() && i < in->len && i < CANDIDATES && !proved; i++)
         proved = lower_reason(f, reason = in->data[i], node, key, &reasons);
