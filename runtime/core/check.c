@@ -11,6 +11,9 @@
  *    after the write is ordered after them.
  *  - A read forgets the readers that are ordered before it (readers.c), so a cell goes back to one epoch by itself. */
 #include "runtime/core/private.h"
+#include "runtime/core/quick.h"
+
+enum { KEEP_OBJECTS = 1 }; /* as the site of OP_CLEAR */
 
 bool cell_settled(const access_state *a, const ft_cell *c)
 {
@@ -36,6 +39,7 @@ void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size)
     }
     const bool has_vector = c->read_site & WHERE_READERS;
     if (a->op == OP_CLEAR) {
+        if (a->site == KEEP_OBJECTS) sync_tell_readers(a, c, addr);
         readers_drop(a->t, c->read_site, 1);
         *c = (ft_cell){0};
         return;
@@ -125,8 +129,6 @@ static inline void apply(access_state *a, ft_strided e)
     if (a->races) access_tell_races(a);
 }
 
-enum { KEEP_OBJECTS = 1 }; /* as the site of OP_CLEAR */
-
 /* What is not settled. Requires that the thread is inside. */
 __attribute__((always_inline)) static inline void check_inside(thread_state *t, ft_strided e, access_op op,
                                                                ft_site site)
@@ -214,11 +216,26 @@ __attribute__((always_inline)) static inline bool is_same_epoch(const ft_thread 
     if (!cells) return false;
     const uint64_t from = addr & (REGION_SIZE - 1);
     const ft_cell *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
-    for (; cell <= last; cell++)
-        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) != epoch &&
-            (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch))
-            return false;
+    for (; cell <= last; cell++) {
+        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
+        if (op == OP_WRITE) return false;
+        if (__atomic_load_n(&cell->read, __ATOMIC_RELAXED) == epoch) continue;
+        const ft_site readers = __atomic_load_n(&cell->read_site, __ATOMIC_ACQUIRE);
+        const thread_state *t = (const thread_state *)thread;
+        if (!(readers & WHERE_READERS) || !readers_known(core_of_thread((ft_thread *)t), t, readers, epoch)) return false;
+    }
     return true;
+}
+
+static inline bool check_quickly(thread_state *t, uint64_t addr, uint64_t size, access_op op, ft_site site)
+{
+    core_state *core = core_of_thread(&t->pub);
+    region *r = quick_begin(t, addr, size);
+    if (!r) return false;
+    ft_site where = core->host.stack ? core->host.stack(core->host.context, &t->pub, site) & ~WHERE_READERS : site;
+    const bool done = quick_apply(t, r, addr, size, op, where);
+    quick_end(t, done);
+    return done;
 }
 
 /* Of a small access: may the answer no be wrong? The cell is split, or empty since its block is compact, or read by
@@ -259,8 +276,10 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
         check_any(thread, e, op, site);
         return;
     }
+    if (check_quickly(state_of(thread), addr, size, op, site)) return;
     access_state a; /* only what settling looks at */
     a.core = core;
+    a.t = state_of(thread);
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
@@ -310,6 +329,9 @@ void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
 {
-    if (!is_concurrent(thread->core)) return; /* what the cells know is ordered before everything to come */
-    check_any(thread, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
+    const ft_strided range = normalised((ft_strided){.addr = addr, .size = size, .count = 1});
+    if (is_concurrent(thread->core))
+        check_slow(state_of(thread), range, OP_CLEAR, 0);
+    else /* what the cells know is ordered before everything to come; but nothing here is atomic any more */
+        sync_forget_range(core_of_thread(thread), range.addr, range.size);
 }

@@ -1,9 +1,11 @@
 /* runtime/core: FastTrack as a plain library. Events go in, races come out.
  *
  *   check.c    one access: the same-epoch path, FastTrack's rules, races found
+ *   quick.h    the frequent case of an access that the same-epoch path does not settle
  *   shadow.c   shadow memory: which cell an access means; blocks that are kept as one cell, and refined on demand
  *   readers.c  the readers of a cell when one epoch cannot name them
  *   thread.c   threads: their vector clocks and slots, fork, join, end
+ *   lock.c     locks of blocks of shadow memory; those of pages that one thread uses cost it nothing
  *   reset.c    when clocks, slots or memory run out, and in a forked process: everything so far is ordered
  *   sync.c     synchronisation objects by address: acquire, release, reader-writer locks, barriers
  *   heap.c     the blocks that the program has allocated
@@ -60,6 +62,10 @@ enum { FT_SITES = 1 << 29 };
  * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells. Only the
  * thread itself puts its epoch anywhere, so this needs no lock.
  *
+ * Data that several threads read: the highest bit of the read site says that it is the number of a read vector. Vectors
+ * never change. So a read has nothing to do as well when the thread's epoch is in the vector; this may be remembered as
+ * long as core->given_back stays the same, which is to be read after the cell.
+ *
  * Directory: cell of address a = region + ((a mod 2^26) / 4) * 16, where region = core->regions[(a / 2^26) mod 2^21],
  * NULL as long as nothing in it was checked. */
 enum {
@@ -85,6 +91,7 @@ struct ft_thread {   /* the part that an engine may read */
 struct ft_core {
     uint32_t concurrent; /* 0: all that happened so far is ordered before all that will: no check is needed */
     uint32_t unused;
+    uint64_t given_back; /* read vectors that are no more used: their numbers may mean others now */
     ft_cell *regions[FT_REGION_COUNT];
 };
 
@@ -114,6 +121,9 @@ typedef struct {
     void (*discard)(void *context, void *pages, size_t size);
     /* Let another thread run. NULL: spin. */
     void (*yield)(void *context);
+    /* When it returns, every other thread of the process has executed a full memory barrier. NULL: not possible; then
+     * barriers are where they are needed all the time. */
+    void (*barrier)(void *context);
     /* A race. May be called by several threads at once; see ft_report_first. May call the functions that take a core,
      * none that take a thread. */
     void (*race)(void *context, const ft_race *race);
@@ -137,6 +147,7 @@ typedef struct {
     uint64_t refined, compacted;                         /* blocks: from one cell to many, and back */
     uint64_t splits, merges;                             /* cells split into bytes, and back */
     uint64_t vectors;                                    /* read vectors made */
+    uint64_t revoked;                                    /* pages of one thread that another one came to */
     uint64_t objects;                                    /* synchronisation objects made */
     uint64_t shadow_bytes;                               /* what the limit of memory is about, now */
 } ft_stats;

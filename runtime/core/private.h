@@ -13,7 +13,8 @@
  * Locks. A page's lock guards its form, its cell and everything below; a chunk's lock the same for the chunk. A chunk
  * becomes compact only under its own lock and those of all its pages, so who holds a page's lock and sees the chunk
  * fine may rely on it. Order: chunk, pages upwards; all other locks are taken last, one at a time. A lock is a sequence
- * number, odd while it is held: who only looks can do so without it, and looks at the number again afterwards.
+ * number, odd while it is held: who only looks can do so without it, and looks at the number again afterwards. The page
+ * of one thread is locked without an atomic instruction (lock.c).
  *
  * Marks in a cell:
  *
@@ -40,6 +41,14 @@ enum { PAGE_SIZE = 1 << PAGE_BITS, CHUNK_SIZE = 1 << CHUNK_BITS, REGION_SIZE = 1
 enum { PAGE_CELLS = PAGE_SIZE / FT_GRANULE, CHUNK_PAGES = CHUNK_SIZE / PAGE_SIZE };
 enum { OBJECT_BUCKETS = 1 << 16, HEAP_BUCKETS = 1 << 16, REPORT_PAIRS = 1 << 16, STACK_BUCKETS = 1 << 16 };
 
+static inline bool likely(bool condition) /* for the paths that are counted in instructions */
+{
+    return __builtin_expect(condition, true);
+}
+static inline bool unlikely(bool condition)
+{
+    return __builtin_expect(condition, false);
+}
 static inline uint32_t epoch_make(uint32_t slot, uint32_t clock)
 {
     return slot << FT_CLOCK_BITS | clock;
@@ -92,9 +101,13 @@ typedef struct {
     uint16_t form;
     uint16_t hits;      /* accesses to a part that the one cell settled: after some, refining is cheaper */
     uint32_t committed; /* page: its cells cost memory */
-    uint32_t objects;   /* there may be synchronisation objects in it */
-    ft_cell cell;       /* when compact */
+    uint32_t unused;
+    uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: 0, or there may be */
+    struct thread_state *owner; /* page: lock.c */
+    ft_cell cell;               /* when compact */
+    uint64_t filler[2];
 } block;
+_Static_assert(sizeof(block) == 64, "a power of two: it is an index's factor");
 
 typedef struct {
     ft_cell cells[REGION_SIZE / FT_GRANULE];
@@ -140,22 +153,37 @@ typedef struct { /* readers.c: a cell with these readers got this vector when th
     ft_site result; /* 0: empty */
 } readers_memo;
 
-enum { MEMOS = 32, DEFERRED = 32, PENDING = 4 };
-enum { INSIDE_NOT, INSIDE_CALL, INSIDE_RESET };
+typedef struct { /* readers.c: the vector had the thread's epoch, when so many had been given back */
+    ft_site readers;
+    uint32_t epoch;
+    uint64_t given_back;
+} known_readers;
+
+enum { MEMOS = 32, KNOWN = 128, DEFERRED = 32, PENDING = 4 };
+enum { INSIDE_NOT, INSIDE_CALL };
 typedef enum { RESET_NONE, RESET_CLOCKS, RESET_SLOTS, RESET_MEMORY } reset_kind;
 
 typedef struct thread_state {
     ft_thread pub;
+    const block *hazard;           /* the chunk in which this thread has locked pages of its own (lock.c) */
     uint32_t slot;                 /* or NO_SLOT */
     bool ended, is_known, is_free; /* is_known: counted in threads_unchecked already */
     reset_kind wants_reset;        /* when the call ends */
     uint32_t deferred_head,
         deferred_tail; /* a ring: handlers put at the tail, the interrupted call takes at the head */
     deferred_check deferred[DEFERRED];
-    uint32_t pending_count; /* plain reads of atomic locations: */
-    uint64_t pending[PENDING]; /* to be acquired before the next thing that the thread does */
+    union { /* locations that are to be acquired before the next thing that the thread does: */
+        struct {
+            uint32_t pending_count; /* atomic ones that it has read plainly */
+            uint32_t told_count;    /* that it had read plainly before they became atomic: others put them here */
+        };
+        uint64_t has_pending;
+    };
+    uint64_t pending[PENDING], told[PENDING];
+    uint32_t told_lock;
     magazine magazines[POOLS];
     readers_memo memos[MEMOS];
+    known_readers known[KNOWN];
     ft_stats stats; /* its part of them, kept when the state is used for another thread */
     uint32_t clock[FT_SLOTS + 1];
     struct thread_state *next_free;
@@ -236,7 +264,8 @@ typedef struct {
     ft_thread_info *infos; /* by number */
     uint32_t info_cap;
     uint32_t reset_lock;
-    uint32_t resets; /* done so far */
+    uint32_t resetting; /* a reset waits for threads to leave, or is being done: nobody enters */
+    uint32_t resets;    /* done so far */
     uint32_t noticed[NOTICES];
     bool is_stopped; /* nothing is checked any more */
     region_entry *regions;
@@ -277,6 +306,21 @@ static inline void count_own(uint64_t *counter) /* a counter of the calling thre
 static inline bool is_concurrent(const ft_core *core)
 {
     return __atomic_load_n(&core->concurrent, __ATOMIC_RELAXED);
+}
+
+/* Two threads that each write one thing and then read what the other has written: one of them must see it. The frequent
+ * side has the light barrier, the rare one the heavy one, which costs the frequent side nothing if the host has it. */
+static inline void barrier_light(const core_state *core)
+{
+    if (likely(core->host.barrier != NULL))
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    else
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void barrier_heavy(core_state *core)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (core->host.barrier) core->host.barrier(core->host.context);
 }
 
 /* --- access ------------------------------------------------------------------------------------------------------- */
@@ -347,7 +391,8 @@ static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
         *c = (ft_cell){0};
         return true;
     }
-    if (c->write == a->epoch || !is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
+    if (c->write == a->epoch) return !a->renew; /* settled */
+    if (!is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
     if (a->op == OP_WRITE) {
         *c = (ft_cell){.write = a->epoch, .write_site = a->where};
     } else {
@@ -384,10 +429,53 @@ static inline void *pool_at(const pool *p, uint32_t number)
 uint32_t readers_block_size(unsigned class);
 bool readers_have(const core_state *core, ft_site readers, uint32_t epoch);
 void readers_add(access_state *a, ft_cell *c); /* a read that is not ordered after all readers of c */
+void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where); /* the same, in the cell itself */
 void readers_hold(core_state *core, ft_site readers, uint32_t times);
 void readers_drop(thread_state *t, ft_site readers, uint32_t times);
 void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size);
 void readers_forget_memos(thread_state *t);
+/* Does the vector have the thread's epoch? False: it may. Requires that `readers` was read from a cell before. */
+static inline bool readers_known(const core_state *core, const thread_state *t, ft_site readers, uint32_t epoch)
+{
+    const known_readers *k = &t->known[readers % KNOWN];
+    return k->readers == readers && k->epoch == epoch &&
+           k->given_back == __atomic_load_n(&core->pub.given_back, __ATOMIC_ACQUIRE);
+}
+/* It has, or had it when `given_back` was read. */
+static inline void readers_learn(thread_state *t, ft_site readers, uint32_t epoch, uint64_t given_back)
+{
+    t->known[readers % KNOWN] = (known_readers){readers, epoch, given_back};
+}
+
+/* lock.c */
+void block_lock(core_state *core, block *b);
+static inline void block_unlock(block *b)
+{
+    __atomic_store_n(&b->seq, __atomic_load_n(&b->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
+}
+/* The page if it is the thread's own, without waiting; the hazard stays set in any case. */
+static inline bool page_lock_own(thread_state *t, const block *chunk, block *page)
+{
+    __atomic_store_n(&t->hazard, chunk, __ATOMIC_RELAXED);
+    barrier_light(core_of_thread(&t->pub));
+    if (__atomic_load_n(&page->owner, __ATOMIC_ACQUIRE) != t) return false;
+    __atomic_store_n(&page->seq, __atomic_load_n(&page->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    return true;
+}
+void page_lock_slowly(thread_state *t, const block *chunk, block *pages, block *page);
+static inline void page_lock(thread_state *t, region *r, block *page)
+{
+    const uint64_t number = (uint64_t)(page - r->pages) / CHUNK_PAGES;
+    const block *chunk = &r->chunks[number];
+    bool is_own = __atomic_load_n(&page->owner, __ATOMIC_RELAXED) == t;
+    if (unlikely(!is_own) || unlikely(!page_lock_own(t, chunk, page))) page_lock_slowly(t, chunk, &r->pages[number * CHUNK_PAGES], page);
+}
+bool page_try_lock(thread_state *t, const block *chunk, block *page); /* one of several; unlock them by page_unlock too */
+static inline void page_unlock(thread_state *t, block *page)
+{
+    block_unlock(page);
+    __atomic_store_n(&t->hazard, NULL, __ATOMIC_RELEASE);
+}
 
 /* shadow.c */
 static inline region *region_at(const core_state *core, uint64_t addr) /* that addr is in, or NULL */
@@ -398,7 +486,7 @@ static inline region *region_at(const core_state *core, uint64_t addr) /* that a
 region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */
 /* Does the access to [addr, addr + size), part of one region, change nothing? Without locks; false when in doubt. */
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
-/* The same for a part of one page that is fine already; false: it is not, and perhaps not all was done. */
+/* Makes the access to a part of one page that is fine already; false: it is not, and perhaps not all was done. */
 bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */
@@ -416,9 +504,11 @@ void check_wipe(thread_state *t, uint64_t addr, uint64_t size); /* clears cells,
 bool thread_enter_later(thread_state *t);
 static inline bool thread_enter(thread_state *t) /* every call begins so; false: it has interrupted another one */
 {
-    uint32_t now = INSIDE_NOT;
-    return __atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_CALL, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
-           thread_enter_later(t);
+    core_state *core = core_of_thread(&t->pub);
+    if (unlikely(__atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_NOT)) return false;
+    __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
+    barrier_light(core);
+    return likely(!__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE)) || thread_enter_later(t);
 }
 void thread_tick(thread_state *t);                                  /* a release: later accesses have another epoch */
 void thread_give_slot(core_state *core, thread_state *t);           /* requires core->lock */
@@ -431,7 +521,8 @@ static inline void thread_leave(thread_state *t) /* and ends so; does a reset th
 {
     bool is_busy = t->wants_reset || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED);
     if (!is_busy) __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
-    if (is_busy || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)) thread_leave_busily(t);
+    if (unlikely(is_busy) || unlikely(t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)))
+        thread_leave_busily(t);
 }
 
 /* reset.c */
@@ -441,12 +532,28 @@ void core_reset(thread_state *t, reset_kind kind, uint32_t seen);
 /* sync.c */
 void sync_reset(core_state *core, bool unlock);                         /* nothing was released anywhere */
 void sync_forget_range(core_state *core, uint64_t addr, uint64_t size); /* the objects there are no more */
-bool sync_is_atomic(core_state *core, uint64_t addr); /* plain accesses there are atomic too */
+bool sync_is_atomic_object(core_state *core, uint64_t addr);
+static inline uint64_t sync_line(uint64_t addr) /* the bit of its line in `objects` of its page */
+{
+    return (uint64_t)1 << (addr >> 6 & 63);
+}
+static inline bool sync_is_atomic(core_state *core, uint64_t addr) /* plain accesses there are atomic too */
+{
+    const region *r = region_at(core, addr);
+    if (!r) return false;
+    uint64_t lines = __atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].objects, __ATOMIC_ACQUIRE);
+    return lines & sync_line(addr) && sync_is_atomic_object(core, addr);
+}
 void sync_plain_read(thread_state *t, uint64_t addr); /* a plain read of such a location is about to happen */
+void sync_tell_readers(access_state *a, const ft_cell *c, uint64_t addr); /* what they have read is atomic from now on */
 void sync_acquire_pending(thread_state *t);
+static inline bool sync_has_pending(const thread_state *t)
+{
+    return __atomic_load_n(&t->has_pending, __ATOMIC_ACQUIRE);
+}
 static inline void sync_catch_up(thread_state *t) /* every call that is not settled begins so, outside of the core */
 {
-    if (t->pending_count && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
+    if (sync_has_pending(t) && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
 }
 
 /* stack.c */

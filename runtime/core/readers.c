@@ -5,6 +5,9 @@
  * cell through the same sets, so each thread remembers the last steps it made (a memo), and the cells of the array
  * share a few vectors instead of having one each.
  *
+ * A thread also remembers of some vectors that its epoch is in them, so that it need not look. This is true as long as
+ * no vector is given back: the number of those that were is remembered with it.
+ *
  * Leaving out readers that are ordered before the new one is exact: whoever races with them and comes later is not
  * ordered after the new reader either, and races with it.
  *
@@ -62,8 +65,9 @@ void readers_drop(thread_state *t, ft_site readers, uint32_t times)
 {
     if (!(readers & WHERE_READERS)) return;
     read_vector *v = vector_at(core_of_thread(&t->pub), readers);
-    if (!__atomic_sub_fetch(&v->refs, times, __ATOMIC_ACQ_REL))
-        pool_give(t, POOL_READERS + class_of(readers), number_of(readers));
+    if (__atomic_sub_fetch(&v->refs, times, __ATOMIC_ACQ_REL)) return;
+    __atomic_add_fetch(&t->pub.core->given_back, 1, __ATOMIC_SEQ_CST);
+    pool_give(t, POOL_READERS + class_of(readers), number_of(readers));
 }
 
 void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size)
@@ -110,6 +114,12 @@ static void replace(access_state *a, ft_cell *c, ft_site readers)
     c->read_site = readers;
 }
 
+/* Requires that a cell, whose lock is held, has the vector. */
+static void learn(access_state *a, ft_site readers)
+{
+    readers_learn(a->t, readers, a->epoch, __atomic_load_n(&a->core->pub.given_back, __ATOMIC_ACQUIRE));
+}
+
 /* The i-th reader of a cell that has read_vector v, or one reader. */
 static uint64_t reader_of(const ft_cell *c, const read_vector *v, uint32_t i)
 {
@@ -123,6 +133,7 @@ void readers_add(access_state *a, ft_cell *c)
         memo->where == a->where) {
         readers_hold(a->core, memo->result, 1);
         replace(a, c, memo->result);
+        learn(a, memo->result);
         return;
     }
     const read_vector *old = c->read_site & WHERE_READERS ? vector_at(a->core, c->read_site) : NULL;
@@ -156,4 +167,21 @@ void readers_add(access_state *a, ft_cell *c)
     *memo = (readers_memo){c->read, c->read_site, a->epoch, a->where, fresh};
     readers_hold(a->core, c->read_site, 1);
     replace(a, c, fresh);
+    learn(a, fresh);
+}
+
+void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where)
+{
+    access_state a; /* not zeroed: it is large */
+    a.core = core_of_thread(&t->pub);
+    a.t = t;
+    a.epoch = epoch;
+    a.where = where;
+    ft_cell c = cell_load(cell);
+    if (c.read_site & WHERE_READERS && readers_have(a.core, c.read_site, epoch)) {
+        learn(&a, c.read_site);
+        return;
+    }
+    readers_add(&a, &c);
+    cell_store(cell, c);
 }

@@ -2,37 +2,27 @@
  * begin anew, threads keep their slots. When clocks, slots or the memory that is allowed run out, and in a process that
  * was just forked.
  *
- * A reset takes the place of every thread inside the core (`inside`), so it waits until none is in a call, and those
- * that come wait until it is over. The inlined same-epoch path does not ask: what it sees is its own epoch of before,
+ * A reset waits until no thread is in a call (`inside`), and those that come wait until it is over (`resetting`). The inlined same-epoch path does not ask: what it sees is its own epoch of before,
  * in a cell of before, or nothing. */
 #include "runtime/core/private.h"
 
-static bool is_mine(const thread_state *t)
-{
-    return __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) == INSIDE_RESET;
-}
-
-/* Takes the place of all threads but `me`. Who creates one is inside; so once none is new, none will be. */
+/* Waits until all threads but `me` are outside, where they stay. Who creates one is inside. */
 static void stop_others(core_state *core, const thread_state *me)
 {
+    __atomic_store_n(&core->resetting, 1, __ATOMIC_RELAXED);
+    barrier_heavy(core);
     thread_state *known = NULL, *all;
     while ((all = __atomic_load_n(&core->all_threads, __ATOMIC_ACQUIRE)) != known) {
-        for (thread_state *t = all; t != known; t = t->next) {
-            uint32_t now = INSIDE_NOT;
-            while (t != me && !__atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_RESET, false, __ATOMIC_ACQUIRE,
-                                                           __ATOMIC_RELAXED)) {
+        for (thread_state *t = all; t != known; t = t->next)
+            while (t != me && __atomic_load_n(&t->pub.inside, __ATOMIC_ACQUIRE) != INSIDE_NOT)
                 spin_wait(core);
-                now = INSIDE_NOT;
-            }
-        }
         known = all;
     }
 }
 
 static void continue_others(core_state *core)
 {
-    for (thread_state *t = core->all_threads; t; t = t->next)
-        if (is_mine(t)) __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+    __atomic_store_n(&core->resetting, 0, __ATOMIC_RELEASE);
 }
 
 /* Requires core->lock. Threads with a slot keep it; the others get one if they can. */
@@ -65,6 +55,7 @@ static void forget_everything(core_state *core, bool unlock)
 {
     shadow_forget(core);
     pool_forget(core);
+    __atomic_add_fetch(&core->pub.given_back, 1, __ATOMIC_SEQ_CST); /* who is outside may look at it */
     sync_reset(core, unlock);
     spin_lock(core, &core->lock);
     renew_threads(core);
@@ -96,7 +87,7 @@ void ft_forked_process(ft_thread *thread)
     core_state *core = core_of_thread(thread);
     thread_state *t = state_of(thread);
     /* Threads that were inside are not in this process, and what they had in hand is lost; so nothing of it is kept. */
-    core->lock = core->reset_lock = core->memory.lock = core->heap_lock = core->free_objects_lock = 0;
+    core->lock = core->reset_lock = core->resetting = core->memory.lock = core->heap_lock = core->free_objects_lock = 0;
     core->stacks.lock = 0;
     core->memory.at = NULL;
     core->memory.left = 0;
@@ -104,7 +95,9 @@ void ft_forked_process(ft_thread *thread)
         core->heap[i].lock = 0;
     for (thread_state *other = core->all_threads; other; other = other->next) {
         other->pub.inside = INSIDE_NOT;
+        other->hazard = NULL;
         other->wants_reset = RESET_NONE;
+        other->told_lock = 0;
         other->deferred_head = other->deferred_tail = 0;
         if (other != t && !other->is_free) thread_end(core, other);
     }

@@ -7,26 +7,7 @@
 
 enum { HITS = 32 }; /* accesses to parts of a compact block before it is refined for the sake of the inlined path */
 
-/* --- locks -------------------------------------------------------------------------------------------------------- */
-
-static void block_lock(core_state *core, block *b)
-{
-    for (unsigned tries = 0;; tries++) {
-        uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_RELAXED);
-        if (!(seq & 1) &&
-            __atomic_compare_exchange_n(&b->seq, &seq, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-            return;
-        if (tries < 64)
-            __builtin_ia32_pause();
-        else
-            spin_wait(core);
-    }
-}
-
-static void block_unlock(block *b)
-{
-    __atomic_store_n(&b->seq, __atomic_load_n(&b->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
-}
+/* --- forms -------------------------------------------------------------------------------------------------------- */
 
 static bool is_fine(const block *b)
 {
@@ -93,6 +74,7 @@ static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_
 {
     block *chunk = &r->chunks[from >> CHUNK_BITS], *page = &r->pages[from >> PAGE_BITS];
     block *b = is_fine(chunk) ? page : chunk;
+    const uint64_t given_back = __atomic_load_n(&a->core->pub.given_back, __ATOMIC_ACQUIRE);
     const uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE);
     if (seq & 1) return false;
     bool compact = b == chunk || !is_fine(page);
@@ -107,7 +89,10 @@ static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_
     } else if (!cell_settled(a, &c)) {
         return false;
     }
-    return __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) == seq && (!compact || may_hit(b));
+    if (__atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) != seq) return false;
+    if (!compact && c.read_site & WHERE_READERS && c.write != a->epoch)
+        readers_learn(a->t, c.read_site, a->epoch, given_back);
+    return !compact || may_hit(b);
 }
 
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size)
@@ -269,11 +254,12 @@ static void make_room(access_state *a)
 }
 
 /* Locks the page when its chunk is fine. */
-static bool lock_page(access_state *a, region *r, block *page)
+static inline bool lock_page(access_state *a, region *r, block *page)
 {
-    block_lock(a->core, page);
-    if (is_fine(&r->chunks[(page - r->pages) / CHUNK_PAGES])) return true;
-    block_unlock(page);
+    const block *chunk = &r->chunks[(uint64_t)(page - r->pages) / CHUNK_PAGES];
+    page_lock(a->t, r, page);
+    if (is_fine(chunk)) return true;
+    page_unlock(a->t, page);
     return false;
 }
 
@@ -295,7 +281,7 @@ static bool apply_page(access_state *a, region *r, uint64_t base, uint64_t from,
             done = from == to;
             if (done && whole) compact_page_if_equal(a, r, page);
         }
-        block_unlock(page);
+        page_unlock(a->t, page);
         if (done) return true;
     }
 }
@@ -317,17 +303,14 @@ static void discard_cells(access_state *a, region *r, const block *chunk)
     __atomic_sub_fetch(&a->core->shadow_bytes, committed * PAGE_CELLS * sizeof(ft_cell), __ATOMIC_RELAXED);
 }
 
-/* Requires the chunk's lock. */
+/* Requires the chunk's lock. The pages' need not be taken: whoever has one sees the chunk compact, and leaves. */
 static void refine_chunk(access_state *a, region *r, block *chunk)
 {
     block *pages = &r->pages[(chunk - r->chunks) * CHUNK_PAGES];
     ft_cell c = chunk->cell;
     readers_hold(a->core, c.read_site, CHUNK_PAGES - 1);
-    for (int i = 0; i < CHUNK_PAGES; i++) {
-        block_lock(a->core, &pages[i]);
+    for (int i = 0; i < CHUNK_PAGES; i++)
         set_form(&pages[i], FORM_COMPACT, c);
-        block_unlock(&pages[i]);
-    }
     set_form(chunk, FORM_FINE, (ft_cell){0});
     count_own(&a->t->stats.refined);
 }
@@ -339,10 +322,11 @@ static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
     bool equal = is_fine(chunk);
     int locked = 0;
     while (equal && locked < CHUNK_PAGES) {
-        block_lock(a->core, &pages[locked]);
+        if (!page_try_lock(a->t, chunk, &pages[locked])) break; /* somebody is there, so it would not last */
         equal = !is_fine(&pages[locked]) && cell_equal(pages[locked].cell, pages[0].cell);
         locked++;
     }
+    equal = equal && locked == CHUNK_PAGES;
     if (equal) {
         readers_drop(a->t, pages[0].cell.read_site, CHUNK_PAGES - 1);
         set_form(chunk, FORM_COMPACT, pages[0].cell);
@@ -352,7 +336,8 @@ static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
         count_own(&a->t->stats.compacted);
     }
     while (locked > 0)
-        block_unlock(&pages[--locked]);
+        page_unlock(a->t, &pages[--locked]); /* nothing in it is touched any more */
+    __atomic_store_n(&a->t->hazard, NULL, __ATOMIC_RELEASE);
     block_unlock(chunk);
 }
 
@@ -400,7 +385,7 @@ bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size)
     block *page = &r->pages[from >> PAGE_BITS];
     if (!lock_page(a, r, page)) return false;
     bool done = is_fine(page) && apply_cells(a, r, addr - from, from, from + size) == from + size;
-    block_unlock(page);
+    page_unlock(a->t, page);
     return done;
 }
 
@@ -439,7 +424,7 @@ static uint64_t apply_page_elements(access_state *a, const ft_strided *e, uint64
             i++;
         }
     }
-    block_unlock(page);
+    page_unlock(a->t, page);
     return i;
 }
 

@@ -9,20 +9,20 @@
  * the program has one thread, all this rests: what one thread releases to itself orders nothing. */
 #include "runtime/core/private.h"
 
-enum { LINE_BITS = 6 };
+enum { LINE_BITS = 6 }; /* as in sync_line */
 
 static object_bucket *bucket_of(core_state *core, uint64_t addr)
 {
     return &core->objects[hash_address(addr >> LINE_BITS) >> 48];
 }
 
-/* Remembers that the page of addr has objects. */
+/* Remembers that the line of addr has objects. */
 static void mark(core_state *core, uint64_t addr)
 {
     region *r = region_make(core, addr);
     if (!r) return;
     uint64_t at = addr & (REGION_SIZE - 1);
-    __atomic_store_n(&r->pages[at >> PAGE_BITS].objects, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&r->pages[at >> PAGE_BITS].objects, sync_line(addr), __ATOMIC_RELEASE);
     __atomic_store_n(&r->chunks[at >> CHUNK_BITS].objects, 1, __ATOMIC_RELEASE);
 }
 
@@ -164,8 +164,8 @@ void ft_atomic_before(ft_thread *thread, uint64_t object)
         release(core_of_thread(thread), o, state_of(thread));
     }
     end(thread, object, true);
-    /* Nobody who has read it plainly so far may settle later reads by that, since they acquire. The instruction comes after
-     * this, so who does not see its value may. */
+    /* Nobody who has read it plainly so far may settle later reads by that, since they acquire. And whose check of a read
+     * came before this may still read what the instruction will write: such threads are told. */
     if (is_new && !(object >> 47)) check_wipe(state_of(thread), object, 8);
 }
 
@@ -177,12 +177,39 @@ void sync_plain_read(thread_state *t, uint64_t addr)
     t->pending[t->pending_count++] = addr;
 }
 
+void sync_tell_readers(access_state *a, const ft_cell *c, uint64_t addr)
+{
+    if (!c->read && !(c->read_site & WHERE_READERS)) return;
+    if (!sync_is_atomic(a->core, addr)) return;
+    for (thread_state *t = __atomic_load_n(&a->core->all_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+        /* one that has released something since has made the read before that */
+        const uint32_t epoch = __atomic_load_n(&t->pub.epoch, __ATOMIC_RELAXED);
+        const bool has_read = c->read_site & WHERE_READERS ? readers_have(a->core, c->read_site, epoch) : c->read == epoch;
+        if (t == a->t || !epoch || !has_read) continue;
+        spin_lock(a->core, &t->told_lock);
+        if (t->told_count < PENDING) {
+            t->told[t->told_count] = addr;
+            __atomic_store_n(&t->told_count, t->told_count + 1, __ATOMIC_RELEASE);
+        }
+        spin_unlock(&t->told_lock);
+    }
+}
+
 void sync_acquire_pending(thread_state *t)
 {
+    uint64_t all[2 * PENDING];
     uint32_t n = t->pending_count;
+    memcpy(all, t->pending, n * sizeof *all);
     t->pending_count = 0;
+    if (__atomic_load_n(&t->told_count, __ATOMIC_ACQUIRE)) {
+        spin_lock(core_of_thread(&t->pub), &t->told_lock);
+        memcpy(all + n, t->told, t->told_count * sizeof *all);
+        n += t->told_count;
+        __atomic_store_n(&t->told_count, 0, __ATOMIC_RELAXED);
+        spin_unlock(&t->told_lock);
+    }
     for (uint32_t i = 0; i < n; i++)
-        ft_acquire(&t->pub, t->pending[i]);
+        ft_acquire(&t->pub, all[i]);
 }
 
 void ft_atomic_after(ft_thread *thread, uint64_t object)
@@ -190,10 +217,8 @@ void ft_atomic_after(ft_thread *thread, uint64_t object)
     ft_acquire(thread, object);
 }
 
-bool sync_is_atomic(core_state *core, uint64_t addr)
+bool sync_is_atomic_object(core_state *core, uint64_t addr)
 {
-    const region *r = region_at(core, addr);
-    if (!r || !__atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].objects, __ATOMIC_ACQUIRE)) return false;
     object_bucket *bucket = bucket_of(core, addr);
     spin_lock(core, &bucket->lock);
     sync_object *o = bucket->first;
@@ -370,10 +395,11 @@ static void remove_line(core_state *core, uint64_t line, uint64_t from, uint64_t
 /* [from, to) of one page. */
 static void forget_page(core_state *core, block *page, uint64_t from, uint64_t to)
 {
-    if (!__atomic_load_n(&page->objects, __ATOMIC_ACQUIRE)) return;
+    const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_ACQUIRE);
+    if (!lines) return;
     if (to - from == PAGE_SIZE) __atomic_store_n(&page->objects, 0, __ATOMIC_RELAXED);
     for (uint64_t line = from >> LINE_BITS << LINE_BITS; line < to; line += 1 << LINE_BITS)
-        remove_line(core, line, from, to);
+        if (lines & sync_line(line)) remove_line(core, line, from, to);
 }
 
 /* [from, to) of one chunk. */

@@ -63,15 +63,18 @@ void ft_statistics(ft_core *core, ft_stats *out)
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
+/* It has said that it is inside, and has seen a reset: that comes first. */
 bool thread_enter_later(thread_state *t)
 {
-    for (;;) {
-        uint32_t now = INSIDE_NOT;
-        if (__atomic_compare_exchange_n(&t->pub.inside, &now, INSIDE_CALL, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return true;
-        if (now == INSIDE_CALL) return false;
-        spin_wait(core_of_thread(&t->pub)); /* another thread does a reset */
-    }
+    core_state *core = core_of_thread(&t->pub);
+    do {
+        __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+        while (__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE))
+            spin_wait(core);
+        __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
+        barrier_light(core);
+    } while (__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE));
+    return true;
 }
 
 /* A handler may come at any time: what it defers after the last look is done by entering once more. */
@@ -190,7 +193,7 @@ static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site
     if (t) {
         core->free_threads = t->next_free;
         t->is_free = t->ended = t->is_known = false;
-        t->deferred_head = t->deferred_tail = t->pending_count = 0;
+        t->deferred_head = t->deferred_tail = t->pending_count = t->told_count = 0;
     } else {
         t = memory_take(core, sizeof *t);
         if (!t) return NULL;

@@ -5,6 +5,8 @@
  * Memory comes from DynamoRIO and the system, never from the program's heap. */
 #include "runtime/dynamorio/client.h"
 
+#include "runtime/report/barrier.h"
+
 #include "drreg.h"
 #include "drutil.h"
 #include "drwrap.h"
@@ -196,6 +198,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     if (!client.report) refuse("not enough memory to start");
     if (problem) refuse(problem);
     ft_host core_host = report_core_host(client.report);
+    if (barrier_is_possible()) core_host.barrier = barrier_by_kernel;
     client.report->core = client.core = ft_create(&core_host);
     if (!client.core) refuse("not enough memory to start");
     client.sync = (sync_engine){.report = client.report,

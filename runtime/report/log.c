@@ -1,5 +1,6 @@
 /* The two logs of a process. Each piece of text and each event is one write to a file that is open for appending, so
- * nothing is lost when the process crashes or calls _exit. */
+ * nothing is lost when the process crashes or calls _exit. When the event log cannot be written any more, an empty file
+ * race.<pid>.lost says that something was found after that. */
 #include "runtime/report/report.h"
 
 #include <string.h>
@@ -64,8 +65,20 @@ uint32_t event_add_string(report *r, const char *text)
     return offset;
 }
 
+/* A finding that is not in the event log: an empty file says so, for which even a full disk mostly has room. */
+static void mark_lost(report *r)
+{
+    const uint16_t kind = r->event.record.kind;
+    const bool is_race = kind == EVENT_RACE || kind == EVENT_AUDIT;
+    if (!is_race && kind != EVENT_DEADLOCK) return;
+    if (is_race ? r->event.race.suppressed : r->event.deadlock.suppressed) return;
+    int file = open_file(r, "lost");
+    if (file >= 0) r->host.close(r->host.context, file);
+}
+
 void event_write(report *r)
 {
+    if (r->event_log_failed) mark_lost(r);
     if (r->event_log < 0 || r->event_log_failed) return;
     while (r->event_len % 8)
         r->event.bytes[r->event_len++] = 0;
@@ -80,6 +93,7 @@ void event_write(report *r)
     }
     /* A record that is written in part is the last one: what comes after it could not be read. */
     r->event_log_failed = true;
+    mark_lost(r);
     static const char line[] = "race: the event log cannot be written any more (is the disk full?)\n";
     r->host.write(r->host.context, REPORT_STDERR, line, sizeof line - 1);
 }

@@ -1,25 +1,41 @@
 /* Races: pairs of accesses to bytes of one object, one of them a write, by two threads, that nothing orders and no lock guards.
  *
- * Accesses of one instruction to one range are one group, whoever runs it; a pair of groups races when some two that run them
- * do. Each racing group is shown with the partner that makes the best case, so that every racing access is in a warning and the
- * number of warnings is at most that of accesses. */
+ * Accesses of one instruction to one range are one group, whoever runs it. Inside of a group those that nothing tells apart are one
+ * class: the same position of the same origin (hb_stance), the same locks as the access sees them, the same certainty. Pairs are of
+ * classes, and what orders and guards them is looked up by number, so the number of calling contexts does not matter (O2 merges
+ * accesses in the same way before it pairs them). Two members of two racing classes are looked at only until a pair is found that
+ * hb_separate does not tell apart.
+ *
+ * Each racing group is shown with the partner that makes the best case, so that every racing access is in a warning and the
+ * number of warnings is at most that of accesses. A pair whose groups both have a case that can hardly be better is left out. */
 #include "static/detect/private.h"
 
 #include <stdlib.h>
 
 typedef struct {
     uint32_t object, touch, place, extent;
+    uint64_t tie; /* by the names of functions, which a relink does not move: who is paired with whom must not depend on it */
 } entry;
 
-typedef struct {
-    const hb_touch *touch;
-    const hb_place *place;
+typedef struct { /* accesses of a group that nothing tells apart */
+    uint32_t origin, stance;
     uint32_t set;    /* locks held */
-    hb_guards guards;
-} variant;
+    uint32_t guards; /* the same as the access sees them, by number */
+    bool wide;       /* to many objects */
+    bool exact, fresh;
+    bool sure;       /* that the origin runs it */
+    uint32_t first, count; /* members */
+    uint32_t next;   /* class of the group, or HB_NONE */
+} class;
 
 typedef struct {
-    uint32_t first, count; /* variants */
+    uint32_t touch, place; /* numbers; of the touch's places */
+    uint32_t next;         /* member of the class, or HB_NONE */
+} member;
+
+typedef struct {
+    uint32_t first; /* class */
+    uint32_t last;
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
@@ -41,12 +57,18 @@ typedef struct {
 
 typedef struct {
     detect *d;
+    const hb_touch *touches;
+    const hb_origin *origins;
     VEC(const hb_extent *) racy; /* what warnings are about */
     VEC(deferred_pair) deferred;
     map64 looks; /* warnings by what the user sees of them */
     VEC(entry) entries;
-    VEC(variant) variants;
+    VEC(member) members; /* of one object, as are: */
+    VEC(class) classes;
     VEC(group) groups;
+    VEC(hb_guards) guards; /* equal ones have one number */
+    map64 guard_map;
+    map64 guarded;         /* pairs of numbers: 1 when a lock is common */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -54,17 +76,27 @@ static int by_object(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     if (x->object != y->object) return x->object < y->object ? -1 : 1;
+    if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
     return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
+}
+
+static uint64_t tie_of(const detect *d, const hb_touch *t)
+{
+    uint64_t hash = 0;
+    for (const char *c = d->program->funcs.data[t->func].name; *c && (*c != '.' || !hash); c++)
+        hash = map_hash(hash + (uint8_t)*c);
+    return hash << 20 | (t->insn & 0xfffff);
 }
 
 static void collect(search *s)
 {
     uint32_t count;
-    const hb_touch *touches = hb_touches(s->d->h, &count);
+    s->touches = hb_touches(s->d->h, &count);
     for (uint32_t t = 0; t < count; t++) {
-        const hb_place *places = hb_places(s->d->h, &touches[t]);
-        for (uint32_t i = 0; i < touches[t].place_count; i++)
-            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent});
+        const hb_place *places = hb_places(s->d->h, &s->touches[t]);
+        uint64_t tie = tie_of(s->d, &s->touches[t]);
+        for (uint32_t i = 0; i < s->touches[t].place_count; i++)
+            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
     }
     if (s->entries.len) qsort(s->entries.data, s->entries.len, sizeof *s->entries.data, by_object);
 }
@@ -72,7 +104,7 @@ static void collect(search *s)
 static void find_origins(search *s)
 {
     uint32_t count, instances = pta_instance_count(s->d->p);
-    hb_origins(s->d->h, &count);
+    s->origins = hb_origins(s->d->h, &count);
     s->origins_of = base_alloc_zero(instances, sizeof *s->origins_of);
     for (uint32_t i = 0; i < instances; i++)
         for (uint32_t o = 0; o < count; o++)
@@ -82,17 +114,15 @@ static void find_origins(search *s)
 /* Whether somebody writes to an object that two may access at once. */
 static bool is_shared(search *s, uint32_t first, uint32_t end)
 {
-    uint32_t count, touch_count, only = HB_NONE;
-    const hb_origin *origins = hb_origins(s->d->h, &count);
-    const hb_touch *touches = hb_touches(s->d->h, &touch_count);
+    uint32_t only = HB_NONE;
     bool writes = false, several = false;
     for (uint32_t e = first; e < end && !(writes && several); e++) {
-        const hb_touch *t = &touches[s->entries.data[e].touch];
+        const hb_touch *t = &s->touches[s->entries.data[e].touch];
         writes |= t->flags & IR_WRITE;
         const hb_numbers *by = &s->origins_of[t->instance];
         for (uint32_t i = 0; i < by->len; i++) {
             if (only == HB_NONE) only = by->data[i];
-            several |= by->data[i] != only || origins[by->data[i]].overlaps;
+            several |= by->data[i] != only || s->origins[by->data[i]].overlaps;
         }
     }
     return writes && several;
@@ -103,62 +133,119 @@ static bool no_debug(const detect *d, const hb_touch *t)
     return !detect_image(d, t->func)->has_debug;
 }
 
+/* --- groups and their classes ------------------------------------------------------------------------------------------------ */
+
+static uint32_t guards_number(search *s, const hb_touch *t, const hb_place *place, uint32_t set)
+{
+    hb_guards own = {0};
+    hb_guards_of(s->d->h, t, place, set, &own);
+    uint64_t hash = own.len;
+    for (uint32_t i = 0; i < own.len; i++) {
+        const hb_guard *g = &own.data[i];
+        hash = map_hash(map_hash(hash * 31 + g->lock) + (uint64_t)g->at * 8 + g->kind * 2u + g->shared);
+    }
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&s->guard_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = s->guards.len;
+            vec_push(&s->guards, own);
+            return *at;
+        }
+        const hb_guards *known = &s->guards.data[*at];
+        bool same = known->len == own.len;
+        for (uint32_t i = 0; i < own.len && same; i++) {
+            const hb_guard *x = &known->data[i], *y = &own.data[i];
+            same = x->kind == y->kind && x->shared == y->shared && x->lock == y->lock && x->at == y->at;
+        }
+        if (!same) continue;
+        vec_free(&own);
+        return *at;
+    }
+}
+
+static bool guarded(search *s, uint32_t a, uint32_t b)
+{
+    uint32_t *known = map_at(&s->guarded, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
+    if (*known == MAP_NONE) *known = hb_guarded(&s->guards.data[a], &s->guards.data[b]);
+    return *known;
+}
+
+static bool same_class(const class *x, const class *y)
+{
+    return x->stance == y->stance && x->set == y->set && x->guards == y->guards && x->wide == y->wide && x->exact == y->exact &&
+           x->fresh == y->fresh && x->sure == y->sure;
+}
+
+static void add_member(search *s, group *g, const class *like, member m)
+{
+    uint32_t c = g->first;
+    while (c != HB_NONE && !same_class(&s->classes.data[c], like))
+        c = s->classes.data[c].next;
+    if (c == HB_NONE) {
+        c = s->classes.len;
+        vec_push(&s->classes, *like);
+        if (g->first == HB_NONE)
+            g->first = c;
+        else
+            s->classes.data[g->last].next = c;
+        g->last = c;
+    }
+    m.next = s->classes.data[c].first;
+    s->classes.data[c].first = s->members.len;
+    s->classes.data[c].count++;
+    vec_push(&s->members, m);
+}
+
+static group new_group(const detect *d, const hb_touch *t, const hb_place *place)
+{
+    uint64_t offset;
+    const image_type *type = detect_place_type(d, &place->place, &offset);
+    hb_typed typed = hb_type_at(type, offset, t->width);
+    return (group){.first = HB_NONE, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
+                   .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
+                   .is_volatile = typed.is_volatile, .typed = typed.scalar};
+}
+
 static void make_groups(search *s, uint32_t first, uint32_t end)
 {
     detect *d = s->d;
-    uint32_t touch_count;
-    const hb_touch *touches = hb_touches(d->h, &touch_count);
-    s->groups.len = 0;
-    for (uint32_t i = 0; i < s->variants.len; i++)
-        vec_free(&s->variants.data[i].guards);
-    s->variants.len = 0;
+    s->groups.len = s->classes.len = s->members.len = 0;
     map64 known = {0};
-    for (uint32_t e = first; e < end; e++) { /* count, then fill: variants of a group lie together */
+    for (uint32_t e = first; e < end; e++) {
         const entry *en = &s->entries.data[e];
-        const hb_touch *t = &touches[en->touch];
+        const hb_touch *t = &s->touches[en->touch];
+        const hb_place *place = &hb_places(d->h, t)[en->place];
+        hb_point point = {t->instance, t->insn};
+        uint32_t set = hb_locks_at(d->h, point);
+        if (set == UINT32_MAX) continue; /* never reached */
         uint64_t key = map_hash(((uint64_t)t->func << 32 | t->insn) * 31 + (uint64_t)en->extent * 4 + (t->flags & (IR_READ | IR_WRITE)));
         uint32_t *at = map_at(&known, key & ~(1ull << 63));
         if (*at == MAP_NONE) {
-            const hb_place *place = &hb_places(d->h, t)[en->place];
-            uint64_t offset;
-            const image_type *type = detect_place_type(d, &place->place, &offset);
-            hb_typed typed = hb_type_at(type, offset, t->width);
             *at = s->groups.len;
-            vec_push(&s->groups, (group){.extent = hb_extent_at(d->h, en->extent), .write = t->flags & IR_WRITE,
-                                         .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
-                                         .is_volatile = typed.is_volatile, .typed = typed.scalar});
+            vec_push(&s->groups, new_group(d, t, place));
         }
-        s->groups.data[*at].count++;
-    }
-    uint32_t total = 0;
-    for (uint32_t g = 0; g < s->groups.len; g++) {
-        s->groups.data[g].first = total;
-        total += s->groups.data[g].count;
-        s->groups.data[g].count = 0;
-    }
-    vec_reserve(&s->variants, total);
-    s->variants.len = total;
-    for (uint32_t e = first; e < end; e++) {
-        const entry *en = &s->entries.data[e];
-        const hb_touch *t = &touches[en->touch];
-        uint64_t key = map_hash(((uint64_t)t->func << 32 | t->insn) * 31 + (uint64_t)en->extent * 4 + (t->flags & (IR_READ | IR_WRITE)));
-        group *g = &s->groups.data[*map_at(&known, key & ~(1ull << 63))];
-        variant *v = &s->variants.data[g->first + g->count++];
-        *v = (variant){.touch = t, .place = &hb_places(d->h, t)[en->place]};
-        v->set = hb_locks_at(d->h, (hb_point){t->instance, t->insn});
-        hb_guards_of(d->h, t, v->place, v->set, &v->guards);
+        group *g = &s->groups.data[*at];
+        class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
+                      .fresh = hb_fresh(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
+        const hb_numbers *by = &s->origins_of[t->instance];
+        for (uint32_t i = 0; i < by->len; i++) {
+            like.origin = by->data[i];
+            like.stance = hb_stance(d->h, like.origin, point);
+            like.sure = hb_runs_surely(d->h, like.origin, t->instance);
+            add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
+        }
     }
     map_free(&known);
 }
 
-static detect_access access_of(const detect *d, const variant *v, uint32_t origin, bool atomic)
+/* --- pairs ------------------------------------------------------------------------------------------------------------------- */
+
+static detect_access access_of(const detect *d, const hb_touch *t, uint32_t number, const class *c, bool atomic)
 {
-    uint32_t count;
-    const hb_touch *touches = hb_touches(d->h, &count);
-    const lift_func *f = d->program->funcs.data[v->touch->func].lift;
-    return (detect_access){.touch = (uint32_t)(v->touch - touches), .at = {v->touch->instance, v->touch->insn}, .func = v->touch->func,
-                           .origin = origin, .locks = v->set, .lock = HB_NONE, .write = v->touch->flags & IR_WRITE,
-                           .read = v->touch->flags & IR_READ, .atomic = atomic, .addr = f->insns[v->touch->insn].addr};
+    const lift_func *f = d->program->funcs.data[t->func].lift;
+    return (detect_access){.touch = number, .at = {t->instance, t->insn}, .func = t->func, .origin = c->origin, .locks = c->set,
+                           .lock = HB_NONE, .write = t->flags & IR_WRITE, .read = t->flags & IR_READ, .atomic = atomic,
+                           .addr = f->insns[t->insn].addr};
 }
 
 /* Two that run the same code are not one thread against itself. */
@@ -167,18 +254,32 @@ static bool same_thread(const hb_origin *origins, uint32_t x, uint32_t y)
     return x == y && (origins[x].twin != HB_NONE || !origins[x].overlaps);
 }
 
-static void keep(search *s, group *g, uint32_t partner, const detect_warning *w)
+static void keep(group *g, uint32_t partner, const detect_warning *w)
 {
-    (void)s;
     if (g->found && g->best.rank <= w->rank) return;
     g->found = true;
     g->best = *w;
     g->partner = partner;
 }
 
-static bool is_fresh(search *s, const variant *v)
+static const hb_place *place_of(const search *s, const member *m)
 {
-    return hb_fresh(s->d->h, v->touch, v->place);
+    return &hb_places(s->d->h, &s->touches[m->touch])[m->place];
+}
+
+/* Two members that nothing tells apart; false: there are none. */
+static bool find_members(search *s, const class *a, const class *b, const member **ma, const member **mb)
+{
+    for (uint32_t i = a->first; i != HB_NONE; i = s->members.data[i].next)
+        for (uint32_t k = b->first; k != HB_NONE; k = s->members.data[k].next) {
+            *ma = &s->members.data[i];
+            *mb = &s->members.data[k];
+            if (!hb_separate(s->d->h, a->origin, &s->touches[(*ma)->touch], place_of(s, *ma), b->origin, &s->touches[(*mb)->touch],
+                             place_of(s, *mb)))
+                return true;
+            s->d->stats.pairs_disjoint++;
+        }
+    return false;
 }
 
 /* The best case of two groups; false: they do not race. */
@@ -186,56 +287,38 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
 {
     detect *d = s->d;
     const group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
-    uint32_t origin_count;
-    const hb_origin *origins = hb_origins(d->h, &origin_count);
     bool found = false;
-    for (uint32_t i = 0; i < a->count; i++) {
-        const variant *va = &s->variants.data[a->first + i];
-        if (va->set == UINT32_MAX) continue;
-        for (uint32_t k = ga == gb ? i : 0; k < b->count; k++) {
-            const variant *vb = &s->variants.data[b->first + k];
-            if (vb->set == UINT32_MAX) continue;
-            const hb_numbers *xs = &s->origins_of[va->touch->instance], *ys = &s->origins_of[vb->touch->instance];
-            bool meets = false;
-            if (hb_guarded(&va->guards, &vb->guards)) {
-                d->stats.pairs++;
+    for (uint32_t i = a->first; i != HB_NONE; i = s->classes.data[i].next)
+        for (uint32_t k = ga == gb ? i : b->first; k != HB_NONE; k = s->classes.data[k].next) {
+            const class *ca = &s->classes.data[i], *cb = &s->classes.data[k];
+            const char *why = NULL;
+            if (same_thread(s->origins, ca->origin, cb->origin)) continue;
+            d->stats.pairs++;
+            if (guarded(s, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
                 continue;
             }
-            for (uint32_t xi = 0; xi < xs->len; xi++)
-                for (uint32_t yi = 0; yi < ys->len; yi++) {
-                    uint32_t x = xs->data[xi], y = ys->data[yi];
-                    const char *why = NULL;
-                    if (same_thread(origins, x, y)) continue;
-                    d->stats.pairs++;
-                    if (shb_ordered(d->h, x, (hb_point){va->touch->instance, va->touch->insn}, y,
-                                    (hb_point){vb->touch->instance, vb->touch->insn}, &why)) {
-                        d->stats.pairs_ordered++;
-                        continue;
-                    }
-                    if (hb_separate(d->h, x, va->touch, va->place, y, vb->touch, vb->place)) {
-                        d->stats.pairs_disjoint++;
-                        continue;
-                    }
-                    d->stats.pairs_racing++;
-                    meets = true;
-                    detect_pair pair = {.place = {va->place, vb->place}, .touch = {va->touch, vb->touch}, .origin = {x, y},
-                                        .set = {va->set, vb->set}, .atomic = {a->atomic, b->atomic},
-                                        .is_volatile = a->is_volatile || b->is_volatile,
-                                        .maybe_atomic = (a->locked && no_debug(d, vb->touch)) || (b->locked && no_debug(d, va->touch))};
-                    detect_warning w = {.kind = DETECT_RACE, .why = why};
-                    detect_rank(d, &pair, &w);
-                    if (is_fresh(s, va) || is_fresh(s, vb)) w.rank += DEFERRED;
-                    if (found && best->rank <= w.rank) continue;
-                    found = true;
-                    *best = w;
-                    accesses[0] = access_of(d, va, x, a->atomic);
-                    accesses[1] = access_of(d, vb, y, b->atomic);
-                    *place = va->place->place.exact ? va->place : vb->place;
-                }
-            if (meets && found && best->confidence == DETECT_HIGH) return true;
+            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why)) {
+                d->stats.pairs_ordered++;
+                continue;
+            }
+            const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
+            detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
+                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .sure = {ca->sure, cb->sure}, .set = {ca->set, cb->set},
+                                .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
+                                .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
+            detect_warning w = {.kind = DETECT_RACE, .why = why};
+            detect_rank(d, &pair, &w);
+            if (ca->fresh || cb->fresh) w.rank += DEFERRED;
+            const member *ma, *mb;
+            if ((found && best->rank <= w.rank) || !find_members(s, ca, cb, &ma, &mb)) continue;
+            d->stats.pairs_racing++;
+            found = true;
+            *best = w;
+            accesses[0] = access_of(d, &s->touches[ma->touch], ma->touch, ca, a->atomic);
+            accesses[1] = access_of(d, &s->touches[mb->touch], mb->touch, cb, b->atomic);
+            *place = ca->exact ? place_of(s, ma) : place_of(s, mb);
         }
-    }
     return found;
 }
 
@@ -293,30 +376,63 @@ typedef struct {
     const hb_place *place;
 } found_pair;
 
+typedef struct {
+    int64_t low;
+    uint32_t group;
+} group_start;
+
+static int by_low(const void *a, const void *b)
+{
+    const group_start *x = a, *y = b;
+    if (x->low != y->low) return x->low < y->low ? -1 : 1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+enum { GOOD = 4 }; /* no better case of the same kind of place is likely */
+
+static bool is_settled(const group *g, int base)
+{
+    return g->found && g->best.rank <= base + GOOD;
+}
+
+static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
+{
+    group *ga = &s->groups.data[a], *gb = &s->groups.data[b];
+    if ((!ga->write && !gb->write) || !hb_overlap(ga->extent, gb->extent)) return;
+    if (ga->atomic && gb->atomic) {
+        s->d->stats.pairs_atomic++;
+        return;
+    }
+    int base = detect_rank_base(s->d, ga->extent, gb->extent);
+    if (is_settled(ga, base) && is_settled(gb, base)) return;
+    found_pair pair;
+    detect_warning w;
+    if (!races(s, a, b, &w, pair.accesses, &pair.place)) return;
+    w.size = ga->extent->width < gb->extent->width ? ga->extent->width : gb->extent->width;
+    bool new_a = !ga->found || w.rank < ga->best.rank, new_b = !gb->found || w.rank < gb->best.rank;
+    keep(ga, b, &w);
+    if (new_a) pairs[a] = pair;
+    keep(gb, a, &w);
+    if (new_b) pairs[b] = pair;
+}
+
 static void search_object(search *s, uint32_t first, uint32_t end)
 {
     if (!is_shared(s, first, end)) return;
     make_groups(s, first, end);
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
+    group_start *starts = base_alloc(s->groups.len * sizeof *starts);
     s->d->stats.places_shared++;
-    for (uint32_t a = 0; a < s->groups.len; a++)
-        for (uint32_t b = a; b < s->groups.len; b++) {
-            group *ga = &s->groups.data[a], *gb = &s->groups.data[b];
-            if ((!ga->write && !gb->write) || !hb_overlap(ga->extent, gb->extent)) continue;
-            if (ga->atomic && gb->atomic) {
-                s->d->stats.pairs_atomic++;
-                continue;
-            }
-            found_pair pair;
-            detect_warning w;
-            if (!races(s, a, b, &w, pair.accesses, &pair.place)) continue;
-            w.size = ga->extent->width < gb->extent->width ? ga->extent->width : gb->extent->width;
-            bool new_a = !ga->found || w.rank < ga->best.rank, new_b = !gb->found || w.rank < gb->best.rank;
-            keep(s, ga, b, &w);
-            if (new_a) pairs[a] = pair;
-            keep(s, gb, a, &w);
-            if (new_b) pairs[b] = pair;
-        }
+    for (uint32_t g = 0; g < s->groups.len; g++)
+        starts[g] = (group_start){s->groups.data[g].extent->low, g};
+    if (s->groups.len) qsort(starts, s->groups.len, sizeof *starts, by_low);
+    for (uint32_t i = 0; i < s->groups.len; i++)
+        for (uint32_t k = i; k < s->groups.len && starts[k].low < s->groups.data[starts[i].group].extent->high; k++)
+            if (starts[i].group < starts[k].group)
+                pair_groups(s, pairs, starts[i].group, starts[k].group);
+            else
+                pair_groups(s, pairs, starts[k].group, starts[i].group);
+    free(starts);
     for (uint32_t g = 0; g < s->groups.len; g++) {
         group *of = &s->groups.data[g];
         if (!of->found) continue;
@@ -385,12 +501,16 @@ void detect_races(detect *d)
     map_free(&s.looks);
     vec_free(&s.racy);
     vec_free(&s.deferred);
-    for (uint32_t i = 0; i < s.variants.len; i++)
-        vec_free(&s.variants.data[i].guards);
+    for (uint32_t i = 0; i < s.guards.len; i++)
+        vec_free(&s.guards.data[i]);
+    vec_free(&s.guards);
+    map_free(&s.guard_map);
+    map_free(&s.guarded);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);
     vec_free(&s.entries);
-    vec_free(&s.variants);
+    vec_free(&s.members);
+    vec_free(&s.classes);
     vec_free(&s.groups);
 }

@@ -1,12 +1,23 @@
 /* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
 #include "static/detect/private.h"
 
+enum { MEMBER = 10, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
+
 static void because(detect_warning *w, const char *reason, int cost)
 {
     w->rank += cost;
     for (uint32_t i = 0; i < w->reason_count; i++)
         if (!strcmp(w->reasons[i], reason)) return;
     if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
+}
+
+int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
+{
+    uint32_t site, context;
+    hb_object_at(d->h, a->object, &site, &context);
+    uint8_t kind = d->program->sites.data[site].kind;
+    if (a->stride || b->stride) return ARRAY;
+    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : MEMBER;
 }
 
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
@@ -20,17 +31,18 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (exact && (site == PTA_STATIC || site == PTA_LIBRARY))
         because(w, "both accesses are to the same variable", 0);
     else if (exact)
-        because(w, "both accesses are to the same member of objects that may be one", 10);
+        because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
-        because(w, "both accesses are somewhere in one array", 25);
+        because(w, "both accesses are somewhere in one array", ARRAY);
     for (unsigned i = 0; i < 2; i++) {
         const hb_origin *o = &origins[pair->origin[i]];
         if (pair->touch[i]->place_count > 4) because(w, "an access may be to many objects", 15);
         if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) because(w, "one side is an event", 10);
         if (o->kind == HB_OUTSIDE) because(w, "one side is called by code that was not analysed", 40);
+        if (!pair->sure[i]) because(w, "one side runs there only if a call through an unknown pointer leads to it", 30);
         if (pair->touch[i]->flags & HB_LIBRARY) because(w, "one side is made by a library function", 3);
     }
-    bool held[2] = {hb_set_size(d->h, pair->set[0]) > 0, hb_set_size(d->h, pair->set[1]) > 0};
+    bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
     if (held[0] && held[1])
         because(w, "both sides hold locks, but none in common", 12);
     else if (held[0] || held[1])

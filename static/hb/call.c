@@ -37,6 +37,7 @@ static void open_func(hb *h, uint32_t func)
         if (callee != PTA_NO_FUNC) {
             call.sync = hb_sync(h, h->program->funcs.data[callee].name);
             call.touch = hb_sync_touch_find(h->program->funcs.data[callee].name);
+            own->jumps |= strstr(h->program->funcs.data[callee].name, "setjmp") != NULL;
         }
         own->calls[own->call_count++] = call;
         h->call_insn[stmt->ref] = stmt->insn;
@@ -86,6 +87,37 @@ static void drop_shares(hb *h)
     free(drop);
 }
 
+/* All instances, callees in front of their callers as far as there is no recursion. */
+static uint32_t *find_callees_first(const hb *h)
+{
+    uint32_t *order = base_alloc(h->instance_count * sizeof *order), count = 0;
+    uint32_t *next = base_alloc(h->instance_count * sizeof *next); /* per instance: the edge to go on with */
+    uint64_t *seen = base_alloc_zero(h->instance_count / 64 + 1, sizeof *seen);
+    hb_numbers path = {0};
+    memcpy(next, h->out_first, h->instance_count * sizeof *next);
+    for (uint32_t root = 0; root < h->instance_count; root++) {
+        if (hb_bit(seen, root)) continue;
+        hb_set(seen, root);
+        vec_push(&path, root);
+        while (path.len) {
+            uint32_t at = path.data[path.len - 1];
+            if (next[at] == h->out_first[at + 1]) {
+                order[count++] = at;
+                path.len--;
+                continue;
+            }
+            uint32_t callee = h->edges[next[at]++].callee;
+            if (hb_bit(seen, callee)) continue;
+            hb_set(seen, callee);
+            vec_push(&path, callee);
+        }
+    }
+    vec_free(&path);
+    free(seen);
+    free(next);
+    return order;
+}
+
 void hb_calls_open(hb *h)
 {
     h->instance_count = pta_instance_count(h->p);
@@ -112,6 +144,7 @@ void hb_calls_open(hb *h)
     }
     for (uint32_t e = 0; e < h->edge_count; e++)
         h->in_edge[h->in_first[h->edges[e].callee + 1]++] = e;
+    h->callees_first = find_callees_first(h);
 }
 
 void hb_calls_close(hb *h)
@@ -127,6 +160,7 @@ void hb_calls_close(hb *h)
     free(h->out_first);
     free(h->in_first);
     free(h->in_edge);
+    free(h->callees_first);
 }
 
 uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *count)
@@ -147,9 +181,15 @@ uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *cou
 const hb_call *hb_call_at(const hb *h, uint32_t func, uint32_t insn)
 {
     const hb_func *f = &h->funcs[func];
-    for (uint32_t i = 0; i < f->call_count; i++)
-        if (f->calls[i].insn == insn) return &f->calls[i];
-    return NULL;
+    uint32_t low = 0, high = f->call_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (f->calls[middle].insn < insn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < f->call_count && f->calls[low].insn == insn ? &f->calls[low] : NULL;
 }
 
 const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *call)

@@ -5,7 +5,7 @@
  *   call.c       the calls of each function in their order, and where they go
  *   region.c     which code may run between two points: reachability over the code of an origin
  *   join.c       which calls wait for which threads
- *   order.c      shb_ordered: may two points run at the same time?
+ *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
  *                go, and calls; lock_flow.c: in one function; lockset.c: sets of locks as numbers
@@ -13,7 +13,10 @@
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
- *   publish.c    semaphores and flags; barrier.c: barriers; separate.c: both, asked; type.c: types at bytes; unique.c: what each thread of a kind has for its own
+ *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
+ *                that goes round; barrier.c: barriers; separate.c: all of it, asked
+ *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet
  *   open.c       hb_open: all of it
  *
@@ -63,6 +66,7 @@ typedef struct {
     hb_numbers carriers; /* events: threads that run it, with the place in `at` */
     hb_points at;
     uint64_t *self;     /* instances that it runs; bits */
+    uint64_t *sure;     /* those that it runs even if no call through a pointer of which nothing is known leads anywhere */
 } hb_origin;
 
 typedef struct hb hb;
@@ -123,6 +127,8 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
+/* The same without calls through pointers of which nothing is known. */
+bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
@@ -130,6 +136,10 @@ const char *hb_origin_name(const hb *h, uint32_t origin);
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
  * `reason` (or NULL) gets a few words when it is false. */
 bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason);
+
+/* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason);
 
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
@@ -180,6 +190,8 @@ typedef VEC(hb_guard) hb_guards;
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
+/* Whether a set has what a user would call a lock. */
+bool hb_holds_locks(const hb *h, uint32_t set);
 /* The locks of a set in words, one after the other; false: no more. */
 bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size);
 void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size);

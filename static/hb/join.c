@@ -2,9 +2,9 @@
  *
  * A call of join names handles (objects that the models of pthread_create make). It ends a thread for certain when the thread is
  * the only one it can mean. Threads that a loop creates are ended where a loop of joins is left: that it joins as many as were
- * created is taken for granted, unless both loops count to different constants. */
-#include "static/hb/private.h"
-#include "static/hb/value.h"
+ * created is taken for granted, unless both loops count to constants and it joins less. */
+#include "static/hb/channel.h"
+#include "static/hb/counter.h"
 
 typedef struct {
     uint32_t instance;
@@ -16,9 +16,10 @@ typedef struct {
     bool has_from;
     pta_place from;     /* the variable that holds the handle */
     uint32_t loop;      /* of the function, + 1; 0: none */
+    hb_edges edges;     /* of a join that may give up: where it has not */
 } join_call;
 
-typedef struct {
+typedef struct hb_joins {
     VEC(join_call) joins;
     hb_numbers cutters;
     uint32_t of;   /* the origin that is looked at */
@@ -107,6 +108,18 @@ static void find_variable(const hb *h, join_call *join)
     vec_free(&places);
 }
 
+/* A join has certainly succeeded when a block is reached. */
+static bool has_joined(const lift_func *f, const join_call *join, uint32_t block, uint32_t insn)
+{
+    uint32_t at = hb_block_of(f, join->call->insn);
+    if (join->sync->when == SYNC_ALWAYS) return at == block ? join->call->insn < insn : ir_dominates(f->ir, at, block);
+    for (uint32_t i = 0; i < join->edges.len; i++) {
+        uint32_t to = f->edges[join->edges.data[i].edge].to;
+        if (f->blocks[to].pred_count == 1 && ir_dominates(f->ir, to, block)) return true;
+    }
+    return false;
+}
+
 /* Joins one after the other of all elements of an array: the loop that joined them was unrolled. */
 static void find_unrolled(const hb *h, join_state *s)
 {
@@ -122,8 +135,7 @@ static void find_unrolled(const hb *h, join_state *s)
             if (k == i || !other->has_from || other->instance != join->instance || other->from.site != join->from.site ||
                 other->from.context != join->from.context || other->from.offset == join->from.offset)
                 continue;
-            uint32_t x = hb_block_of(f, other->call->insn), y = hb_block_of(f, join->call->insn);
-            last = x == y ? other->call->insn < join->call->insn : ir_dominates(f->ir, x, y);
+            last = has_joined(f, other, hb_block_of(f, join->call->insn), join->call->insn);
             covered += 8;
         }
         join->last = last && covered > 8 && site->size && covered == site->size;
@@ -137,13 +149,14 @@ static void find_joins(hb *h, join_state *s)
         const hb_func *f = &h->funcs[h->instances[i].func];
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
-            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_TEAM &&
+            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_GROUP && sync->kind != SYNC_JOIN_TEAM &&
                           sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH))
                 continue;
             join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
             if (sync->kind == SYNC_JOIN) {
                 find_handles(h, &join);
                 find_variable(h, &join);
+                if (sync->when != SYNC_ALWAYS) hb_success_edges(h, i, &f->calls[c], sync->when, &join.edges);
             }
             vec_push(&s->joins, join);
         }
@@ -165,7 +178,10 @@ static bool loop_count(const ir_func *ir, uint32_t loop, int64_t *count)
         for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
             leaves |= !in_loop(ir, loop, ir->func->edges[e].to);
         if (!leaves || !value_test(ir, block, true, &condition) || condition.b) continue;
-        if (condition.imm > 1) return *count = condition.imm, true;
+        bool included = condition.code == 14 || condition.code == 15 || condition.code == 6 || condition.code == 7; /* i <= n */
+        value_sum counted = value_of(ir, condition.a);
+        int64_t step = counted.known && counted.count == 1 ? count_stride(ir, counted.terms[0].leaf) : 0;
+        if (condition.imm > 1) return *count = (condition.imm + included) / (step > 1 ? step : 1), true;
     }
     return false;
 }
@@ -176,10 +192,19 @@ static bool differ(const hb *h, hb_point created, const join_call *join)
     const ir_func *from = hb_instance_code(h, created.instance)->ir, *to = hb_instance_code(h, join->instance)->ir;
     uint32_t loop = loop_of(h, created.instance, created.insn);
     if (!loop || !join->loop || from != to) return false;
-    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && made % waited && waited % made;
+    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && waited < made;
 }
 
 typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
+
+/* There is only ever one such thread, and nothing else that the join may mean. */
+static bool is_only(const hb *h, const join_call *join, uint32_t thread)
+{
+    const hb_origin *o = &h->origins.data[thread];
+    return o->kind == HB_THREAD && join->sync->kind == SYNC_JOIN && join->certain && join->threads.len == 1 && join->threads.data[0] == thread &&
+           o->sites.len == 1 && o->twin == HB_NONE && !o->looped && h->once[o->sites.data[0].instance] &&
+           !loop_of(h, o->sites.data[0].instance, o->sites.data[0].insn);
+}
 
 /* All of them were created by one call. */
 static bool one_creation(const hb *h, const join_call *join)
@@ -192,11 +217,31 @@ static bool one_creation(const hb *h, const join_call *join)
     return true;
 }
 
+/* All of them are created behind the begin of the group that ends here. */
+static bool is_in_group(const hb *h, const join_call *join, const hb_origin *o)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    const hb_func *own = &h->funcs[h->instances[join->instance].func];
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        bool found = false;
+        if (h->instances[o->sites.data[i].instance].func != h->instances[join->instance].func) return false;
+        uint32_t site = hb_block_of(f, o->sites.data[i].insn);
+        for (uint32_t c = 0; c < own->call_count && !found; c++) {
+            if (!own->calls[c].sync || own->calls[c].sync->kind != SYNC_GROUP) continue;
+            uint32_t begin = hb_block_of(f, own->calls[c].insn);
+            found = begin == site ? own->calls[c].insn < o->sites.data[i].insn : ir_dominates(f->ir, begin, site);
+        }
+        if (!found) return false;
+    }
+    return o->sites.len > 0;
+}
+
 static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread, bool trusting)
 {
     const hb_origin *o = &h->origins.data[thread];
     uint8_t made = o->by ? o->by->kind : SYNC_NONE;
     switch (join->sync->kind) {
+    case SYNC_JOIN_GROUP: return made == SYNC_TASK && is_in_group(h, join, o) ? JOIN_CALL : JOIN_NOT;
     case SYNC_DISPATCH:
     case SYNC_JOIN_TASKS: return made == SYNC_TASK ? JOIN_CALL : JOIN_NOT;
     case SYNC_BARRIER: return made == SYNC_TASK && join->sync->arg < 0 ? JOIN_CALL : JOIN_NOT;
@@ -204,6 +249,7 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
     default: break;
     }
     if (!has_number(&join->threads, thread)) return JOIN_NOT;
+    if (is_only(h, join, thread)) return JOIN_CALL;
     bool apart = false, here = true; /* created in a loop that the join is not in; in the same function */
     for (uint32_t k = 0; k < o->sites.len; k++) {
         uint32_t loop = loop_of(h, o->sites.data[k].instance, o->sites.data[k].insn);
@@ -213,6 +259,7 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
         if (differ(h, o->sites.data[k], join)) return JOIN_NOT;
     }
     if (join->last) return JOIN_CALL;
+    if (apart && join->has_from && (join->loop || join->sync->when != SYNC_ALWAYS)) return JOIN_NOT; /* the same handle each time round */
     if (apart) return join->loop ? JOIN_LOOP : JOIN_NOT;
     bool sure = one_creation(h, join) || trusting;
     if (sure && (here || (o->sites.len == 1 && h->once[o->sites.data[0].instance]))) return JOIN_CALL;
@@ -227,7 +274,7 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
-            return effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
+            return s->joins.data[j].sync->when == SYNC_ALWAYS && effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
     return false;
 }
 
@@ -305,7 +352,11 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     if (is_failure(h, s->of, instance, from, edge)) return true;
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
-        if (join->instance != instance || !join->loop || effect_of(h, join, s->of, s->trusting) != JOIN_LOOP) continue;
+        if (join->instance != instance) continue;
+        for (uint32_t i = 0; i < join->edges.len; i++)
+            if (join->edges.data[i].block == from && join->edges.data[i].edge == edge && effect_of(h, join, s->of, s->trusting) == JOIN_CALL)
+                return true;
+        if (!join->loop || join->sync->when != SYNC_ALWAYS || effect_of(h, join, s->of, s->trusting) != JOIN_LOOP) continue;
         uint32_t loop = join->loop;
         bool inside = in_loop(f->ir, loop, from);
         if (inside && !in_loop(f->ir, loop, to)) return true;
@@ -317,10 +368,54 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     return false;
 }
 
+/* It has ended when the call that creates it returns. */
+static bool ends_at_once(const hb *h, const hb_origin *o)
+{
+    enum { NO_GROUP = 1 << 11 }; /* GOMP_TASK_FLAG_NOGROUP */
+    if (o->by && o->by->kind == SYNC_TEAM) return true;
+    if (!o->by || o->by->kind != SYNC_TASK || !o->by->shared || o->by->other < 0) return false;
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        const lift_func *f = hb_instance_code(h, o->sites.data[i].instance);
+        const hb_call *call = hb_call_at(h, h->instances[o->sites.data[i].instance].func, o->sites.data[i].insn);
+        if (!call || !call->value) return false;
+        const ir_insn *flags = &f->ir->insns[value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + (unsigned)o->by->other], 4)];
+        if (flags->op != IR_CONST || flags->imm & NO_GROUP) return false;
+    }
+    return true;
+}
+
+/* What waits for a task and for all that it has started. */
+static bool cuts_deep(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = h->joins;
+    const uint32_t *of = with[1];
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->instance != instance || join->call != call) continue;
+        return (join->sync->kind == SYNC_JOIN_GROUP || join->sync->kind == SYNC_BARRIER) && effect_of(h, join, *of, false) == JOIN_CALL;
+    }
+    return false;
+}
+
+void hb_life_ever(const hb *h, uint32_t origin, hb_region *out)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    hb_numbers cutters = {0};
+    const void *with[] = {h, &origin};
+    bool task = o->by && o->by->kind == SYNC_TASK;
+    for (uint32_t j = 0; j < h->joins->joins.len && task; j++)
+        vec_push(&cutters, h->joins->joins.data[j].instance);
+    hb_walk walk = {.cuts = task ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
+    hb_region_walk(h, &walk, o->sites.data, task && ends_at_once(h, o) ? 0 : o->sites.len, out);
+    vec_free(&cutters);
+}
+
 static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
 {
     const hb_origin *origin = &h->origins.data[s->of];
-    bool team = origin->by && origin->by->kind == SYNC_TEAM;
+    bool team = ends_at_once(h, origin);
     vec_clear(&s->cutters);
     for (uint32_t i = 0; i < origin->sites.len; i++) /* where it may fail to be created */
         vec_push(&s->cutters, origin->sites.data[i].instance);
@@ -350,23 +445,30 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
 
 void hb_lives_open(hb *h)
 {
-    join_state s = {0};
-    const void *with[] = {h, &s};
-    find_joins(h, &s);
+    join_state *s = h->joins = base_alloc_zero(1, sizeof *s);
+    const void *with[] = {h, s};
+    find_joins(h, s);
     h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
     for (uint32_t o = 1; o < h->origins.len; o++) {
-        s.of = o;
-        s.trusting = true;
-        walk_life(h, &s, with, &h->lives[o].live);
-        if (was_right(h, &s, &h->lives[o].live)) continue;
+        s->of = o;
+        s->trusting = true;
+        walk_life(h, s, with, &h->lives[o].live);
+        if (was_right(h, s, &h->lives[o].live)) continue;
         hb_region_free(&h->lives[o].live);
-        s.trusting = false;
-        walk_life(h, &s, with, &h->lives[o].live);
+        s->trusting = false;
+        walk_life(h, s, with, &h->lives[o].live);
     }
-    for (uint32_t j = 0; j < s.joins.len; j++)
-        vec_free(&s.joins.data[j].threads);
-    vec_free(&s.joins);
-    vec_free(&s.cutters);
+}
+
+void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges)
+{
+    for (uint32_t j = 0; j < h->joins->joins.len; j++) {
+        const join_call *join = &h->joins->joins.data[j];
+        if (!is_only(h, join, thread)) continue;
+        if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
+        for (uint32_t i = 0; i < join->edges.len; i++)
+            vec_push(edges, join->edges.data[i]);
+    }
 }
 
 void hb_lives_close(hb *h)
@@ -376,4 +478,13 @@ void hb_lives_close(hb *h)
         if (h->lives[o].has_ever) hb_region_free(&h->lives[o].ever);
     }
     free(h->lives);
+    for (uint32_t j = 0; h->joins && j < h->joins->joins.len; j++) {
+        vec_free(&h->joins->joins.data[j].threads);
+        vec_free(&h->joins->joins.data[j].edges);
+    }
+    if (h->joins) {
+        vec_free(&h->joins->joins);
+        vec_free(&h->joins->cutters);
+    }
+    free(h->joins);
 }

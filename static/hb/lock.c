@@ -50,20 +50,34 @@ static void find_spins(hb *h)
     vec_free(&places);
 }
 
-static void find_guards(hb *h, uint32_t instance, const hb_call *call)
+static void note_once(hb *h, const pta_place *place)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    lock_once once = {hb_object(h, site->memory, place->context), site->base + place->offset};
+    for (uint32_t i = 0; i < h->locks->once_variables.len; i++)
+        if (h->locks->once_variables.data[i].object == once.object && h->locks->once_variables.data[i].at == once.at) return;
+    vec_push(&h->locks->once_variables, once);
+}
+
+/* What is done once, and by which variable. */
+static void find_guards(hb *h, uint32_t instance, const hb_call *call, bool is_static)
 {
     pta_places places = {0};
     pta_operand what = h->program->calls.data[call->call].args[0];
     if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
-    for (uint32_t k = 0; k < places.len; k++)
-        if (places.data[k].exact) vec_push(&h->locks->guards, (spin_place){places.data[k]});
+    for (uint32_t k = 0; k < places.len; k++) {
+        if (!places.data[k].exact) continue;
+        if (is_static) vec_push(&h->locks->guards, (spin_place){places.data[k]});
+        note_once(h, &places.data[k]);
+    }
     vec_free(&places);
 }
 
 static bool concerns(const sync_entry *sync)
 {
     return sync && (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE || sync->kind == SYNC_ONCE || sync->kind == SYNC_GUARD ||
-                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_SECTION || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST);
+                    sync->kind == SYNC_GUARD_END || sync->kind == SYNC_NUMBER || sync->kind == SYNC_SECTION || sync->kind == SYNC_WAIT || sync->kind == SYNC_POST ||
+                    (sync->kind == SYNC_BARRIER && sync->arg >= 0));
 }
 
 static void find_matters(hb *h)
@@ -76,12 +90,14 @@ static void find_matters(hb *h)
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
             l->matters |= concerns(sync);
-            if (sync && sync->kind == SYNC_GUARD) find_guards(h, i, &f->calls[c]);
+            if (sync && (sync->kind == SYNC_GUARD || sync->kind == SYNC_ONCE))
+                find_guards(h, i, &f->calls[c], sync->kind == SYNC_GUARD);
         }
         if (l->matters) vec_push(&work, i);
     }
     while (work.len) {
         uint32_t callee = work.data[--work.len];
+        hb_set(h->locks->matters, callee);
         for (uint32_t i = h->in_first[callee]; i < h->in_first[callee + 1]; i++) {
             const pta_call_edge *e = &h->edges[h->in_edge[i]];
             if (hb_spawns(h, e) || h->locks->instances[e->caller].matters) continue;
@@ -92,27 +108,46 @@ static void find_matters(hb *h)
     vec_free(&work);
 }
 
-enum { ROUNDS = 30 };
+enum { ROUNDS = 30, CALLBACKS = 5 };
+
+/* Those whose flow asks for the summary of an instance: its callers, through library functions that call back. */
+static void wake_callers(const hb *h, uint32_t instance, uint64_t *dirty, unsigned depth)
+{
+    for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_spawns(h, e)) continue;
+        if (hb_instance_code(h, e->caller))
+            hb_set(dirty, e->caller);
+        else if (depth < CALLBACKS)
+            wake_callers(h, e->caller, dirty, depth + 1);
+    }
+}
 
 static void find_gains(hb *h)
 {
+    uint64_t *dirty = base_alloc(h->words * sizeof *dirty);
+    memset(dirty, 0xff, h->words * sizeof *dirty);
     bool changed = true;
     for (unsigned round = 0; round < ROUNDS && changed; round++) {
         changed = false;
-        for (uint32_t i = h->instance_count; i-- > 0;) {
+        for (uint32_t n = 0; n < h->instance_count; n++) {
+            uint32_t i = h->callees_first[n];
             lock_instance *l = &h->locks->instances[i];
             const lift_func *f = hb_instance_code(h, i);
-            if (!l->matters || !f) continue;
+            if (!l->matters || !f || !hb_bit(dirty, i)) continue;
+            dirty[i / 64] &= ~(1ull << i % 64);
             uint32_t *blocks = base_alloc(f->block_count * sizeof *blocks), releases = l->releases.len;
             uint32_t gain = lock_through_function(h, i, LOCKSET_EMPTY, blocks);
             free(blocks);
             if (gain == l->gain && releases == l->releases.len) continue;
             l->gain = gain;
+            wake_callers(h, i, dirty, 0);
             changed = true;
         }
     }
     for (uint32_t i = 0; changed && i < h->instance_count; i++) /* no end in sight: nothing is sure */
         h->locks->instances[i].gain = LOCKSET_EMPTY;
+    free(dirty);
 }
 
 /* What a caller holds, in the words of a callee. */
@@ -150,24 +185,23 @@ static uint32_t hand_down(hb *h, uint32_t instance, const hb_call *call, uint32_
     return result;
 }
 
-static void enter_callee(hb *h, uint32_t callee, uint32_t set, hb_numbers *work)
+static void enter_callee(hb *h, uint32_t callee, uint32_t set, uint64_t *work)
 {
     lock_instance *l = &h->locks->instances[callee];
     uint32_t next = lockset_meet(&h->locks->table, l->entry, set);
     if (next == l->entry) return;
     l->entry = next;
-    vec_push(work, callee);
+    hb_set(work, callee);
 }
 
-static void enter_callees(hb *h, uint32_t instance, const hb_call *call, uint32_t set, hb_numbers *work)
+static void enter_callees(hb *h, uint32_t instance, const hb_call *call, uint32_t set, uint64_t *work)
 {
     uint32_t count, first = hb_callees(h, instance, call->call, &count);
     const sync_entry *sync = hb_call_sync(h, instance, call);
     if (sync && sync->kind == SYNC_ONCE) { /* what is run is run under it */
-        lock_name name = {0};
+        lock_name name;
         lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, false, &name);
         if (name.object != UINT32_MAX) set = lockset_add(&h->locks->table, set, name.object);
-        vec_free(&name.places);
     }
     for (uint32_t i = 0; i < count; i++) {
         const pta_call_edge *e = &h->edges[first + i];
@@ -175,37 +209,50 @@ static void enter_callees(hb *h, uint32_t instance, const hb_call *call, uint32_
     }
 }
 
+/* What one instance, with what is held on its entry, hands to its callees. */
+static void go_down(hb *h, uint32_t i, uint64_t *work)
+{
+    lock_instance *l = &h->locks->instances[i];
+    const lift_func *f = hb_instance_code(h, i);
+    if (!f || !l->matters) {
+        for (uint32_t e = h->out_first[i]; e < h->out_first[i + 1]; e++) {
+            if (hb_spawns(h, &h->edges[e])) continue;
+            const hb_call *call = f ? hb_call_at(h, h->instances[i].func, h->call_insn[h->edges[e].call]) : NULL;
+            enter_callee(h, h->edges[e].callee, hand_down(h, i, call, l->entry, h->edges[e].callee), work);
+        }
+        return;
+    }
+    if (!l->blocks) l->blocks = base_alloc(f->block_count * sizeof *l->blocks);
+    lock_through_function(h, i, l->entry, l->blocks);
+    const hb_func *own = &h->funcs[h->instances[i].func];
+    for (uint32_t c = 0; c < own->call_count; c++) {
+        uint32_t set = hb_locks_at(h, (hb_point){i, own->calls[c].insn});
+        if (set != LOCKSET_ALL) enter_callees(h, i, &own->calls[c], set, work);
+    }
+}
+
+/* Entries only shrink, so it ends. */
 static void find_entries(hb *h)
 {
-    hb_numbers work = {0};
+    uint64_t *work = base_alloc_zero(h->words, sizeof *work);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         bool spawned = false, called = false;
         for (uint32_t k = h->in_first[i]; k < h->in_first[i + 1]; k++)
             spawned |= hb_spawns(h, &h->edges[h->in_edge[k]]), called = true;
         h->locks->instances[i].entry = LOCKSET_ALL;
-        if (h->instances[i].func != PTA_NO_FUNC && (spawned || !called)) enter_callee(h, i, LOCKSET_EMPTY, &work);
+        if (h->instances[i].func != PTA_NO_FUNC && (spawned || !called)) enter_callee(h, i, LOCKSET_EMPTY, work);
     }
-    while (work.len) {
-        uint32_t i = work.data[--work.len];
-        lock_instance *l = &h->locks->instances[i];
-        const lift_func *f = hb_instance_code(h, i);
-        if (!f || !l->matters) {
-            for (uint32_t e = h->out_first[i]; e < h->out_first[i + 1]; e++) {
-                if (hb_spawns(h, &h->edges[e])) continue;
-                const hb_call *call = f ? hb_call_at(h, h->instances[i].func, h->call_insn[h->edges[e].call]) : NULL;
-                enter_callee(h, h->edges[e].callee, hand_down(h, i, call, l->entry, h->edges[e].callee), &work);
-            }
-            continue;
-        }
-        if (!l->blocks) l->blocks = base_alloc(f->block_count * sizeof *l->blocks);
-        lock_through_function(h, i, l->entry, l->blocks);
-        const hb_func *own = &h->funcs[h->instances[i].func];
-        for (uint32_t c = 0; c < own->call_count; c++) {
-            uint32_t set = hb_locks_at(h, (hb_point){i, own->calls[c].insn});
-            if (set != LOCKSET_ALL) enter_callees(h, i, &own->calls[c], set, &work);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t n = h->instance_count; n-- > 0;) { /* callers first */
+            uint32_t i = h->callees_first[n];
+            if (!hb_bit(work, i)) continue;
+            work[i / 64] &= ~(1ull << i % 64);
+            changed = true;
+            go_down(h, i, work);
         }
     }
-    vec_free(&work);
+    free(work);
 }
 
 uint32_t hb_locks_at(hb *h, hb_point at)
@@ -220,7 +267,7 @@ uint32_t hb_locks_at(hb *h, hb_point at)
 
 void hb_lock_takings(hb *h, hb_takings *out)
 {
-    lock_name name = {0};
+    lock_name name;
     for (uint32_t i = 0; i < h->instance_count; i++) {
         if (!hb_instance_code(h, i) || !h->locks->instances[i].matters) continue;
         const hb_func *f = &h->funcs[h->instances[i].func];
@@ -231,11 +278,12 @@ void hb_lock_takings(hb *h, hb_takings *out)
             uint32_t held = hb_locks_at(h, at);
             if (held == LOCKSET_ALL) continue;
             lock_name_argument(h, i, &f->calls[c], (unsigned)sync->arg, 0, sync->shared, &name);
+            uint32_t count;
+            const pta_place *places = lock_places_of(h, name.places, &count);
             vec_push(out, (hb_taking){.at = at, .held = held, .lock = name.object, .value = name.value,
-                                      .kind = name.places.len ? lock_place_kind(h, &name.places.data[0]) : 0, .tries = sync->when != SYNC_ALWAYS || sync->other >= 0, .shared = sync->shared});
+                                      .kind = count ? lock_place_kind(h, places) : 0, .tries = sync->when != SYNC_ALWAYS || sync->other >= 0, .shared = sync->shared});
         }
     }
-    vec_free(&name.places);
 }
 
 uint64_t hb_lock_kind(const hb *h, uint32_t lock, bool *many)
@@ -305,7 +353,9 @@ void hb_locks_open(hb *h)
 {
     h->locks = base_alloc_zero(1, sizeof *h->locks);
     lockset_open(&h->locks->table);
+    lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);
+    h->locks->matters = base_alloc_zero(h->words, sizeof *h->locks->matters);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         h->locks->instances[i].gain = LOCKSET_ALL;
         if (h->instances[i].func != PTA_NO_FUNC)
@@ -322,22 +372,25 @@ void hb_locks_close(hb *h)
     if (!h->locks) return;
     for (uint32_t i = 0; i < h->instance_count; i++) {
         lock_instance *l = &h->locks->instances[i];
-        for (uint32_t r = 0; r < l->releases.len; r++)
-            vec_free(&l->releases.data[r].places);
         vec_free(&l->releases);
         free(l->blocks);
     }
     free(h->locks->instances);
+    free(h->locks->matters);
     lockset_close(&h->locks->table);
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
-    for (uint32_t i = 0; i < h->locks->names.len; i++)
-        vec_free(&h->locks->names.data[i].name.places);
+    vec_free(&h->locks->place_lists);
+    vec_free(&h->locks->all_places);
+    map_free(&h->locks->place_map);
+    map_free(&h->locks->may_be);
     vec_free(&h->locks->names);
     map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
+    vec_free(&h->locks->once_variables);
+    vec_free(&h->locks->onces);
     map_free(&h->locks->sum_map);
     map_free(&h->locks->instance_map);
     free(h->locks);

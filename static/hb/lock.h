@@ -10,11 +10,11 @@ typedef struct { /* a lock that a function lets go of without having taken it */
     uint8_t kind;  /* RELEASE_* */
     uint8_t param;
     int64_t at;    /* param + at; of a holder: the variable at param + at holds it */
-    uint32_t lock; /* RELEASE_LOCK */
-    pta_places places; /* RELEASE_PLACES: one of these; none: of any */
+    uint32_t lock; /* RELEASE_LOCK; RELEASE_PLACES: one of these places, by number; LOCK_ANYWHERE: of any */
 } lock_release;
 
 enum { RELEASE_LOCK, RELEASE_PARAM, RELEASE_HOLDER, RELEASE_PLACES };
+enum { LOCK_ANYWHERE = 0 }; /* the number of the empty list of places: nothing is known */
 
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
@@ -30,10 +30,19 @@ typedef struct {
     pta_place place; /* in the memory's site */
 } spin_place;
 
+typedef struct {
+    uint32_t first, count; /* in all_places */
+} lock_places;
+
+typedef struct {
+    uint32_t object;
+    int64_t at;
+} lock_once;
+
 typedef struct { /* what an address may be */
     uint32_t object, value; /* locks; UINT32_MAX: none */
     value_sum sum;
-    pta_places places;
+    uint32_t places;        /* number of a list */
 } lock_name;
 
 typedef struct {
@@ -47,27 +56,45 @@ typedef struct {
 typedef struct hb_locks {
     lockset_table table;
     lock_instance *instances;
+    uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
     VEC(uint32_t) sum_func;
     map64 sum_map;
     VEC(lock_argument) names; /* of arguments of calls, as they were asked for */
     map64 name_map;
+    VEC(lock_places) place_lists; /* equal lists have one number; [LOCK_ANYWHERE]: none */
+    VEC(pta_place) all_places;
+    map64 place_map;
+    map64 may_be;       /* lock and list of places: whether it may lie at one of them */
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;
-    VEC(spin_place) guards;
+    VEC(spin_place) guards; /* of C++ statics */
+    VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
+                               it; nobody would call them a lock */
+    hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
 
 /* --- lock_name.c ------------------------------------------------------------------------------------------------------ */
 
 uint32_t lock_sum_number(hb *h, uint32_t func, const value_sum *sum); /* in hb_locks.sums */
 uint64_t lock_place_kind(const hb *h, const pta_place *place); /* where in objects of which kind */
-/* What `sum`, which out->places are the places of, means in a function. */
-void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out);
+uint32_t lock_places_number(hb *h, const pta_places *places);
+static inline const pta_place *lock_places_of(const hb *h, uint32_t list, uint32_t *count)
+{
+    *count = h->locks->place_lists.data[list].count;
+    return h->locks->all_places.data + h->locks->place_lists.data[list].first;
+}
+/* What `sum`, which may point to `places`, means in a function. */
+void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t places, bool shared, lock_name *out);
 /* What argument `arg` of a call, plus `add`, means. */
 void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out);
 uint32_t lock_by_name(hb *h, const char *name, bool shared);
 uint32_t lock_add(hb *h, uint32_t set, const lock_name *name);
+/* The same by a call: one that is held already is held twice then. */
+uint32_t lock_take(hb *h, uint32_t set, const lock_name *name);
+/* Lets go of a lock that is held more than once. */
+bool lock_undo_again(hb *h, uint32_t *set, uint32_t lock);
 
 /* --- lock_release.c --------------------------------------------------------------------------------------------------- */
 

@@ -2,16 +2,24 @@
  * count on the branch on which they were free. Requires the summaries of what it calls, as far as they are known by now. */
 #include <Zydis/Zydis.h>
 
+#include "static/hb/channel.h"
 #include "static/hb/lock.h"
+
+static bool is_once(const hb *h, uint32_t lock)
+{
+    for (uint32_t i = 0; i < h->locks->onces.len; i++)
+        if (h->locks->onces.data[i] == lock) return true;
+    return false;
+}
 
 static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const sync_entry *sync)
 {
-    lock_name name = {0};
+    lock_name name = {.object = UINT32_MAX, .value = UINT32_MAX, .places = LOCK_ANYWHERE};
     if (sync->arg >= 0) lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
     switch (sync->kind) {
     case SYNC_ACQUIRE:
         if (sync->when != SYNC_ALWAYS) break;
-        set = sync->lock ? lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared)) : lock_add(h, set, &name);
+        set = sync->lock ? lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared)) : lock_take(h, set, &name);
         if (sync->other >= 0) { /* takes both */
             lock_name_argument(h, instance, call, (unsigned)sync->other, 0, sync->shared, &name);
             set = lock_add(h, set, &name);
@@ -30,12 +38,16 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
     case SYNC_ONCE: /* whoever has passed comes after what was run */
         lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &name);
         set = lock_add(h, set, &name);
+        if (name.object != UINT32_MAX && !is_once(h, name.object)) vec_push(&h->locks->onces, name.object);
         break;
     case SYNC_WAIT: /* a semaphore that begins with 1 is a lock */
         if (sync->when == SYNC_ALWAYS && hb_semaphore_value(h, instance, call, sync) == 1) set = lock_add(h, set, &name);
         break;
     case SYNC_POST:
         if (hb_semaphore_value(h, instance, call, sync) == 1) set = lock_release_named(h, instance, set, &name);
+        break;
+    case SYNC_BARRIER: /* ends what one of the threads was chosen for: see over_edge */
+        if (sync->arg >= 0) set = lock_release_named(h, instance, set, &name);
         break;
     case SYNC_GUARD_END:
         set = lock_release_named(h, instance, set, &name);
@@ -44,7 +56,24 @@ static uint32_t after_sync(hb *h, uint32_t instance, uint32_t set, const hb_call
         break;
     default: break;
     }
-    vec_free(&name.places);
+    return set;
+}
+
+/* Whoever has passed comes after what the routine has passed, too. */
+static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t model = h->edges[first + i].callee;
+        for (uint32_t e = h->out_first[model]; e < h->out_first[model + 1]; e++)
+            gained = lockset_meet(&h->locks->table, gained, h->locks->instances[h->edges[e].callee].gain);
+    }
+    if (gained == LOCKSET_ALL) return set;
+    lockset_members(&h->locks->table, gained, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lock = lockset_members(&h->locks->table, gained, &count)[i];
+        if (is_once(h, lock)) set = lockset_add(&h->locks->table, set, lock);
+    }
     return set;
 }
 
@@ -57,14 +86,21 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
         if (sync->kind == SYNC_ACQUIRE || sync->kind == SYNC_RELEASE) return set;
     }
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
-    bool any = false;
+    bool any = false, idle = false;
     for (uint32_t i = 0; i < count; i++) {
+        uint32_t callee = h->edges[first + i].callee, one = set;
+        if (!hb_bit(h->locks->matters, callee)) {
+            idle |= !hb_spawns(h, &h->edges[first + i]);
+            continue;
+        }
         if (hb_spawns(h, &h->edges[first + i])) continue;
         any = true;
-        uint32_t one = lock_after_callee(h, instance, set, call, h->edges[first + i].callee, 0);
+        one = lock_after_callee(h, instance, set, call, callee, 0);
         result = lockset_meet(&h->locks->table, result, one);
     }
-    return any ? result : set;
+    if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
+    if (!any || result == LOCKSET_ALL) return result;
+    return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)
@@ -85,22 +121,23 @@ static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
-    lock_name name = {0};
+    pta_places places = {0};
     for (uint32_t a = 0; a < count; a++) {
         if (accesses[a].insn < lo || accesses[a].insn >= hi || !(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_FRAME) continue;
-        pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+        pta_access_places_in(h->p, instance, &accesses[a], &places);
         bool spin = false;
-        for (uint32_t i = 0; i < name.places.len && !spin; i++)
-            spin = hb_is_spin(h, &name.places.data[i]);
+        for (uint32_t i = 0; i < places.len && !spin; i++)
+            spin = hb_is_spin(h, &places.data[i]);
         uint32_t v = hb_access_ir(h, func, accesses[a].insn, accesses[a].flags);
         if (!spin || !v) continue;
         bool tries = accesses[a].flags & IR_COND; /* cmpxchg does not let go */
         if (tries) continue;
         value_sum sum = value_address(ir, &ir->insns[v]);
-        lock_name_address(h, func, &sum, false, &name);
+        lock_name name;
+        lock_name_address(h, func, &sum, lock_places_number(h, &places), false, &name);
         set = lock_release_named(h, instance, set, &name);
     }
-    vec_free(&name.places);
+    vec_free(&places);
     return set;
 }
 
@@ -131,16 +168,17 @@ static uint32_t add_edge_access(hb *h, uint32_t instance, uint32_t set, ir_value
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
-    lock_name name = {0};
+    pta_places places = {0};
     for (uint32_t a = 0; a < count; a++)
         if (accesses[a].insn == ir->insns[access].insn && accesses[a].flags == ir->insns[access].flags) {
-            pta_access_places_in(h->p, instance, &accesses[a], &name.places);
+            pta_access_places_in(h->p, instance, &accesses[a], &places);
             value_sum sum = value_address(ir, &ir->insns[access]);
-            lock_name_address(h, func, &sum, shared, &name);
+            lock_name name;
+            lock_name_address(h, func, &sum, lock_places_number(h, &places), shared, &name);
             set = lock_add(h, set, &name);
             break;
         }
-    vec_free(&name.places);
+    vec_free(&places);
     return set;
 }
 
@@ -195,6 +233,130 @@ static uint32_t add_section(hb *h, uint32_t set, int64_t number)
     return lockset_add(&h->locks->table, set, lock_by_name(h, names[number], false));
 }
 
+static bool is_guard(const hb *h, uint32_t instance, const ir_insn *access)
+{
+    uint32_t count;
+    const pta_access *accesses = pta_accesses(h->program, h->instances[instance].func, &count);
+    pta_places places = {0};
+    bool guard = false;
+    for (uint32_t a = 0; a < count && !guard; a++) {
+        if (accesses[a].insn != access->insn) continue;
+        pta_access_places_in(h->p, instance, &accesses[a], &places);
+        for (uint32_t i = 0; i < places.len && !guard; i++)
+            for (uint32_t g = 0; g < h->locks->guards.len && !guard; g++)
+                guard = places.data[i].site == h->locks->guards.data[g].place.site &&
+                        places.data[i].offset == h->locks->guards.data[g].place.offset;
+    }
+    vec_free(&places);
+    return guard;
+}
+
+/* A call that waits for a limited time, or not at all, has the lock unless it says that it gave up: what else goes wrong with locks
+ * is not looked at with the others either. */
+static bool has_not_given_up(const value_condition *c)
+{
+    enum { BUSY = 16, TIMED_OUT = 110 };
+    return c->code == VALUE_NOT_EQUAL && (c->imm == BUSY || c->imm == TIMED_OUT);
+}
+
+static uint32_t over_result(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const sync_entry *sync, const value_condition *c)
+{
+    enum { SERIAL_THREAD = -1 };
+    bool zero = c->code == VALUE_EQUAL && c->imm == 0;
+    lock_name name = {.object = UINT32_MAX, .value = UINT32_MAX, .places = LOCK_ANYWHERE};
+    if (sync->kind == SYNC_NUMBER && c->code == VALUE_EQUAL) {
+        static const char *const numbers[] = {"omp thread 0", "omp thread 1", "omp thread 2", "omp thread 3"};
+        return c->imm >= 0 && c->imm < 4 ? lockset_add(&h->locks->table, set, lock_by_name(h, numbers[c->imm], false)) : set;
+    }
+    if (sync->kind == SYNC_SECTION && c->code == VALUE_EQUAL) return add_section(h, set, c->imm);
+    bool yes = hb_condition_means(c, sync->when == SYNC_ALWAYS ? SYNC_ZERO : sync->when), shared = sync->shared;
+    if (sync->when == SYNC_ZERO) yes |= has_not_given_up(c);
+    if (sync->kind == SYNC_GUARD && zero) yes = shared = true; /* another thread has made it */
+    /* A barrier tells one of the threads that leave it; by the time that it tells another, this one has come back to it. */
+    if (sync->kind == SYNC_BARRIER) yes = sync->arg >= 0 && c->code == VALUE_EQUAL && (int32_t)c->imm == SERIAL_THREAD;
+    if (!yes || (sync->kind != SYNC_ACQUIRE && sync->kind != SYNC_GUARD && sync->kind != SYNC_BARRIER)) return set;
+    if (sync->lock) return lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, shared));
+    lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, shared, &name);
+    set = lock_add(h, set, &name);
+    return set;
+}
+
+static uint32_t over_value(hb *h, uint32_t instance, uint32_t set, value_condition c, unsigned depth);
+
+/* The locks that one set has and the other gets. */
+static uint32_t add_all(hb *h, uint32_t set, uint32_t more)
+{
+    uint32_t count;
+    lockset_members(&h->locks->table, more, &count);
+    for (uint32_t i = 0; i < count; i++)
+        set = lockset_add(&h->locks->table, set, lockset_members(&h->locks->table, more, &count)[i]);
+    return set;
+}
+
+/* What is held when one of several values was found to be so: what is held whichever of them it is. */
+static uint32_t over_choice(hb *h, uint32_t instance, uint32_t set, const value_condition *c, unsigned depth)
+{
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    const ir_insn *phi = &ir->insns[c->a];
+    uint32_t gained = LOCKSET_ALL;
+    for (uint32_t i = 0; i < phi->b; i++) {
+        value_condition one = *c;
+        one.a = value_plain(ir, ir->args[phi->a + i], 4);
+        if (!one.a) return set;
+        if (ir->insns[one.a].op == IR_CONST) { /* it is not this one */
+            bool equal = (int32_t)ir->insns[one.a].imm == (int32_t)c->imm;
+            if ((c->code == VALUE_EQUAL && !equal) || (c->code == VALUE_NOT_EQUAL && equal)) continue;
+            return set;
+        }
+        if (!value_explain(ir, &one)) return set;
+        gained = lockset_meet(&h->locks->table, gained, over_value(h, instance, LOCKSET_EMPTY, one, depth + 1));
+        if (gained == LOCKSET_EMPTY) return set;
+    }
+    return gained == LOCKSET_ALL ? set : add_all(h, set, gained);
+}
+
+/* The same of what a function returns; locks that are values of its own are not known here. */
+static uint32_t over_returned(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const value_condition *c, unsigned depth)
+{
+    uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
+    const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
+    if (!f || !h->locks->instances[h->edges[first].callee].matters) return set;
+    for (ir_value r = 1; r < f->ir->insn_count; r++) {
+        if (f->ir->insns[r].op == IR_TAIL) return set;
+        if (f->ir->insns[r].op != IR_RET) continue;
+        value_condition one = *c;
+        one.a = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
+        if (!one.a || !value_explain(f->ir, &one)) return set;
+        gained = lockset_meet(&h->locks->table, gained, over_value(h, h->edges[first].callee, LOCKSET_EMPTY, one, depth + 1));
+    }
+    if (gained == LOCKSET_ALL) return set;
+    lockset_members(&h->locks->table, gained, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t lock = lockset_members(&h->locks->table, gained, &count)[i];
+        uint8_t kind = h->locks->table.locks.data[lock].kind;
+        if (kind == LOCK_OBJECT || kind == LOCK_NAMED) set = lockset_add(&h->locks->table, set, lock);
+    }
+    return set;
+}
+
+/* What is gained when a value was found to be so. */
+static uint32_t over_value(hb *h, uint32_t instance, uint32_t set, value_condition c, unsigned depth)
+{
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    const ir_insn *value = &ir->insns[c.a];
+    bool nonzero = (c.code == VALUE_NOT_EQUAL && c.imm == 0) || (c.code == VALUE_EQUAL && c.imm != 0);
+    if (!c.a || c.b || depth > 3) return set;
+    if (value->op == IR_LOAD && nonzero && h->locks->guards.len) /* a C++ static that is there already */
+        return is_guard(h, instance, &ir->insns[value->a]) ? add_edge_access(h, instance, set, value->a, true) : set;
+    if (value->op == IR_PHI && c.code == VALUE_EQUAL && is_section(h, instance, ir, c.a)) return add_section(h, set, c.imm);
+    if (value->op == IR_PHI) return over_choice(h, instance, set, &c, depth);
+    if (value->op != IR_RESULT || value->var != IR_RAX) return set;
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, ir->insns[value->a].insn);
+    const sync_entry *sync = call ? hb_call_sync(h, instance, call) : NULL;
+    if (sync) return over_result(h, instance, set, call, sync, &c);
+    return call ? over_returned(h, instance, set, call, &c, depth) : set;
+}
+
 /* What is gained when a branch goes one way. */
 static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t edge, uint32_t set)
 {
@@ -202,53 +364,7 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
     if (set == LOCKSET_ALL || f->blocks[block].end_kind != END_BRANCH) return set;
     if (!value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return set;
     ir_value spin = lock_spin_access(f->ir, &c);
-    if (spin) return add_edge_access(h, instance, set, spin, false);
-    if (!c.a || c.b) return set;
-    const ir_insn *value = &f->ir->insns[c.a];
-    bool zero = c.code == VALUE_EQUAL && c.imm == 0;
-    bool nonzero = (c.code == VALUE_NOT_EQUAL && c.imm == 0) || (c.code == VALUE_EQUAL && c.imm != 0);
-    if (value->op == IR_LOAD && nonzero && h->locks->guards.len) { /* a C++ static that is there already */
-        const ir_insn *access = &f->ir->insns[value->a];
-        uint32_t count;
-        const pta_access *accesses = pta_accesses(h->program, h->instances[instance].func, &count);
-        pta_places places = {0};
-        bool guard = false;
-        for (uint32_t a = 0; a < count && !guard; a++) {
-            if (accesses[a].insn != access->insn) continue;
-            pta_access_places_in(h->p, instance, &accesses[a], &places);
-            for (uint32_t i = 0; i < places.len && !guard; i++)
-                for (uint32_t g = 0; g < h->locks->guards.len && !guard; g++)
-                    guard = places.data[i].site == h->locks->guards.data[g].place.site &&
-                            places.data[i].offset == h->locks->guards.data[g].place.offset;
-        }
-        vec_free(&places);
-        return guard ? add_edge_access(h, instance, set, value->a, true) : set;
-    }
-    if (value->op == IR_PHI && c.code == VALUE_EQUAL && is_section(h, instance, f->ir, c.a)) return add_section(h, set, c.imm);
-    if (value->op != IR_RESULT || value->var != IR_RAX) return set;
-    const hb_call *call = hb_call_at(h, h->instances[instance].func, f->ir->insns[value->a].insn);
-    const sync_entry *sync = call ? hb_call_sync(h, instance, call) : NULL;
-    if (!sync) return set;
-    if (sync->kind == SYNC_NUMBER && c.code == VALUE_EQUAL) {
-        static const char *const numbers[] = {"omp thread 0", "omp thread 1", "omp thread 2", "omp thread 3"};
-        return c.imm >= 0 && c.imm < 4 ? lockset_add(&h->locks->table, set, lock_by_name(h, numbers[c.imm], false)) : set;
-    }
-    if (sync->kind == SYNC_SECTION && c.code == VALUE_EQUAL) return add_section(h, set, c.imm);
-    bool yes = sync->when == SYNC_ZERO ? zero : sync->when == SYNC_NONZERO && nonzero;
-    if (sync->kind == SYNC_GUARD && zero) { /* another thread has made it */
-        lock_name made = {0};
-        lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, true, &made);
-        set = lock_add(h, set, &made);
-        vec_free(&made.places);
-        return set;
-    }
-    if (!yes || (sync->kind != SYNC_ACQUIRE && sync->kind != SYNC_GUARD)) return set;
-    if (sync->lock) return lockset_add(&h->locks->table, set, lock_by_name(h, sync->lock, sync->shared));
-    lock_name name = {0};
-    lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
-    set = lock_add(h, set, &name);
-    vec_free(&name.places);
-    return set;
+    return spin ? add_edge_access(h, instance, set, spin, false) : over_value(h, instance, set, c, 0);
 }
 
 /* All blocks, from what is held on entry. Returns what is held at the end. */
@@ -261,15 +377,18 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
         blocks[b] = LOCKSET_ALL;
     blocks[0] = entry;
     bool unknown = false;
+    uint32_t *done = base_alloc(f->block_count * sizeof *done); /* per block: what it was gone through with */
+    memset(done, 0xff, f->block_count * sizeof *done);
     for (bool changed = true; changed;) {
         changed = false;
-        end = LOCKSET_ALL;
         for (uint32_t i = 0; i < f->ir->rpo_count; i++) {
             uint32_t block = f->ir->rpo[i];
             const lift_block *b = &f->blocks[block];
-            if (blocks[block] == LOCKSET_ALL) continue;
+            if (blocks[block] == done[block]) continue;
+            done[block] = blocks[block];
             uint32_t out = lock_through_block(h, instance, f, block, blocks[block], HB_NONE);
             if (out == LOCKSET_ALL) continue;
+            /* the sets only shrink: what an earlier turn has met here is more */
             if (b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail) end = lockset_meet(t, end, out);
             if (b->end_kind == END_UNKNOWN && !unknown) {
                 unknown = changed = true;
@@ -284,5 +403,6 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
             }
         }
     }
+    free(done);
     return unknown ? LOCKSET_EMPTY : end;
 }

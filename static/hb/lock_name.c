@@ -3,6 +3,8 @@
  * have in common. Requires the instances and origins of h. */
 #include "static/hb/lock.h"
 
+enum { MOST_AGAIN = 3 };
+
 static uint32_t instance_of(const hb *h, uint32_t func, uint32_t context)
 {
     return map_get(&h->locks->instance_map, (uint64_t)func << 32 | context);
@@ -60,15 +62,47 @@ uint64_t lock_place_kind(const hb *h, const pta_place *place)
     return map_hash(((uint64_t)site->memory << 32) + at * 2 + 1) | 1;
 }
 
-void lock_name_address(hb *h, uint32_t func, const value_sum *sum, bool shared, lock_name *out)
+static bool same_place(const pta_place *x, const pta_place *y)
 {
-    out->object = out->value = UINT32_MAX;
-    out->sum = *sum;
-    if (out->places.len == 1 && hb_single(h, &out->places.data[0])) out->object = object_lock(h, &out->places.data[0], shared);
+    return x->site == y->site && x->context == y->context && x->exact == y->exact && x->offset == y->offset && x->stride == y->stride;
+}
+
+uint32_t lock_places_number(hb *h, const pta_places *places)
+{
+    hb_locks *l = h->locks;
+    uint64_t hash = places->len;
+    for (uint32_t i = 0; i < places->len; i++) {
+        const pta_place *p = &places->data[i];
+        hash = map_hash(hash * 31 + ((uint64_t)p->site << 32 | p->context));
+        hash = map_hash(hash + ((uint64_t)(uint32_t)p->offset << 32 | p->stride) + p->exact);
+    }
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&l->place_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = l->place_lists.len;
+            vec_push(&l->place_lists, (lock_places){l->all_places.len, places->len});
+            for (uint32_t i = 0; i < places->len; i++)
+                vec_push(&l->all_places, places->data[i]);
+            return *at;
+        }
+        const lock_places *known = &l->place_lists.data[*at];
+        bool same = known->count == places->len;
+        for (uint32_t i = 0; i < places->len && same; i++)
+            same = same_place(&l->all_places.data[known->first + i], &places->data[i]);
+        if (same) return *at;
+    }
+}
+
+void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t list, bool shared, lock_name *out)
+{
+    uint32_t count;
+    const pta_place *places = lock_places_of(h, list, &count);
+    *out = (lock_name){.object = UINT32_MAX, .value = UINT32_MAX, .sum = *sum, .places = list};
+    if (count == 1 && hb_single(h, places)) out->object = object_lock(h, places, shared);
     if (!sum->known || !sum->count) return;
-    uint64_t kind = out->places.len ? lock_place_kind(h, &out->places.data[0]) : 0;
-    for (uint32_t i = 1; i < out->places.len; i++)
-        if (lock_place_kind(h, &out->places.data[i]) != kind) kind = 0;
+    uint64_t kind = count ? lock_place_kind(h, places) : 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (lock_place_kind(h, &places[i]) != kind) kind = 0;
     out->value = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_VALUE, .shared = shared, .a = lock_sum_number(h, func, sum),
                                                                .b = func, .twin = out->object, .at = sum->add});
     while (h->locks->kinds.len <= out->value)
@@ -80,15 +114,17 @@ static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
 {
     const lift_func *f = hb_instance_code(h, instance);
     pta_operand what = h->program->calls.data[call->call].args[arg];
-    vec_clear(&out->places);
+    pta_places places = {0};
     if (what.var != PTA_NO_VAR) {
         what.delta += (int32_t)add;
-        hb_points_to(h, instance, what, &out->places);
+        hb_points_to(h, instance, what, &places);
     }
+    uint32_t list = lock_places_number(h, &places);
+    vec_free(&places);
     value_sum sum = {0};
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
-    lock_name_address(h, h->instances[instance].func, &sum, shared, out);
+    lock_name_address(h, h->instances[instance].func, &sum, list, shared, out);
 }
 
 /* The same, asked once: the flow comes by many times. */
@@ -106,12 +142,7 @@ void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned 
         const lock_argument *known = &h->locks->names.data[*at];
         if (known->instance != instance || known->call != call->call || known->arg != arg || known->shared != shared || known->add != add)
             continue;
-        vec_clear(&out->places);
-        for (uint32_t i = 0; i < known->name.places.len; i++)
-            vec_push(&out->places, known->name.places.data[i]);
-        out->object = known->name.object;
-        out->value = known->name.value;
-        out->sum = known->name.sum;
+        *out = known->name;
         return;
     }
 }
@@ -119,6 +150,33 @@ void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned 
 uint32_t lock_by_name(hb *h, const char *name, bool shared)
 {
     return lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_NAMED, .shared = shared, .twin = LOCK_NO_TWIN, .name = name});
+}
+
+/* Taken while it is held: a recursive lock, since with another the thread would not have come this far. */
+static uint32_t lock_again(hb *h, uint32_t set, uint32_t lock)
+{
+    lock_element again = {.kind = LOCK_AGAIN, .a = lock, .twin = LOCK_NO_TWIN};
+    while (again.at < MOST_AGAIN && lockset_has(&h->locks->table, set, lockset_lock(&h->locks->table, again)))
+        again.at++;
+    return lockset_add(&h->locks->table, set, lockset_lock(&h->locks->table, again));
+}
+
+bool lock_undo_again(hb *h, uint32_t *set, uint32_t lock)
+{
+    for (int64_t at = MOST_AGAIN; at >= 0; at--) {
+        uint32_t again = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_AGAIN, .a = lock, .at = at, .twin = LOCK_NO_TWIN});
+        if (!lockset_has(&h->locks->table, *set, again)) continue;
+        *set = lockset_remove(&h->locks->table, *set, again);
+        return true;
+    }
+    return false;
+}
+
+uint32_t lock_take(hb *h, uint32_t set, const lock_name *name)
+{
+    if (name->object != UINT32_MAX && lockset_has(&h->locks->table, set, name->object)) set = lock_again(h, set, name->object);
+    if (name->value != UINT32_MAX && lockset_has(&h->locks->table, set, name->value)) set = lock_again(h, set, name->value);
+    return lock_add(h, set, name);
 }
 
 uint32_t lock_add(hb *h, uint32_t set, const lock_name *name)

@@ -38,25 +38,34 @@ uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found)
     return set;
 }
 
-static bool may_be(hb *h, uint32_t lock, const pta_places *places)
+static bool find_may_be(hb *h, const lock_element *e, uint32_t list)
+{
+    uint32_t count;
+    const pta_place *places = lock_places_of(h, list, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const pta_site *site = &h->program->sites.data[places[i].site];
+        if (e->kind == LOCK_VALUE) {
+            if (!hb_single(h, &places[i])) return true;
+            continue;
+        }
+        if (hb_object(h, site->memory, places[i].context) != e->a) continue;
+        if (!places[i].exact || site->base + places[i].offset == e->at) return true;
+    }
+    return !count;
+}
+
+static bool may_be(hb *h, uint32_t lock, uint32_t places)
 {
     lock_element e = h->locks->table.locks.data[lock];
     if (e.kind == LOCK_HOLDER || e.kind == LOCK_NAMED) return false;
     if (e.kind == LOCK_VALUE && e.twin != LOCK_NO_TWIN) return may_be(h, e.twin, places);
-    if (!places->len) return true;
-    for (uint32_t i = 0; i < places->len; i++) {
-        const pta_site *site = &h->program->sites.data[places->data[i].site];
-        if (e.kind == LOCK_VALUE) {
-            if (!hb_single(h, &places->data[i])) return true;
-            continue;
-        }
-        if (hb_object(h, site->memory, places->data[i].context) != e.a) continue;
-        if (!places->data[i].exact || site->base + places->data[i].offset == e.at) return true;
-    }
-    return false;
+    if (e.kind == LOCK_AGAIN) return may_be(h, e.a, places);
+    uint32_t *known = map_at(&h->locks->may_be, (uint64_t)lock << 32 | places);
+    if (*known == MAP_NONE) *known = find_may_be(h, &e, places);
+    return *known;
 }
 
-static uint32_t drop_places(hb *h, uint32_t set, const pta_places *places, bool *found)
+static uint32_t drop_places(hb *h, uint32_t set, uint32_t places, bool *found)
 {
     lockset_table *t = &h->locks->table;
     uint32_t count;
@@ -86,12 +95,7 @@ static int param_of(const ir_func *ir, const value_sum *sum)
 
 static bool same_release(const lock_release *x, const lock_release *y)
 {
-    if (x->kind != y->kind || x->param != y->param || x->at != y->at || x->lock != y->lock || x->places.len != y->places.len) return false;
-    for (uint32_t i = 0; i < x->places.len; i++) {
-        const pta_place *p = &x->places.data[i], *q = &y->places.data[i];
-        if (p->site != q->site || p->context != q->context || p->exact != q->exact || p->offset != q->offset) return false;
-    }
-    return true;
+    return x->kind == y->kind && x->param == y->param && x->at == y->at && x->lock == y->lock;
 }
 
 enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
@@ -102,16 +106,11 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
     bool known = l->lets_all_go;
     for (uint32_t i = 0; i < l->releases.len && !known; i++)
         known = same_release(&l->releases.data[i], &r);
-    if (known) {
-        vec_free(&r.places);
-        return;
-    }
+    if (known) return;
     vec_push(&l->releases, r);
     if (l->releases.len <= MOST_RELEASES) return;
-    for (uint32_t i = 0; i < l->releases.len; i++)
-        vec_free(&l->releases.data[i].places);
     vec_clear(&l->releases);
-    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES});
+    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});
     l->lets_all_go = true;
 }
 
@@ -133,19 +132,19 @@ static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
                 lock_note_release(h, instance, (lock_release){.kind = RELEASE_HOLDER, .param = (uint8_t)of, .at = holder.add + load->imm});
         }
     }
-    lock_release r = {.kind = RELEASE_PLACES};
-    for (uint32_t i = 0; i < name->places.len; i++)
-        vec_push(&r.places, name->places.data[i]);
-    lock_note_release(h, instance, r);
+    lock_note_release(h, instance, (lock_release){.kind = RELEASE_PLACES, .lock = name->places});
 }
 
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name)
 {
     bool found = false;
+    if (name->value != UINT32_MAX) found = lock_undo_again(h, &set, name->value);
+    if (name->object != UINT32_MAX) found |= lock_undo_again(h, &set, name->object);
+    if (found) return set;
     if (name->value != UINT32_MAX) set = lock_drop(h, set, name->value, &found);
     if (name->object != UINT32_MAX) set = lock_drop(h, set, name->object, &found);
     if (!found) {
-        set = drop_places(h, set, &name->places, &found);
+        set = drop_places(h, set, name->places, &found);
         note_foreign(h, instance, name);
     }
     return set;
@@ -189,7 +188,7 @@ static uint32_t drop_holder(hb *h, uint32_t instance, uint32_t set, const hb_cal
 /* What a callee lets go of, in its caller. */
 static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee)
 {
-    lock_name name = {0};
+    lock_name name;
     bool held = false;
     for (uint32_t i = 0; i < h->locks->instances[callee].releases.len; i++) { /* which may grow meanwhile, in recursion */
         const lock_release r = h->locks->instances[callee].releases.data[i];
@@ -201,18 +200,12 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
             set = drop_holder(h, instance, set, call, &r, &held);
         } else if (r.kind == RELEASE_LOCK) {
             set = lock_drop(h, set, r.lock, &found);
+            if (!found) lock_note_release(h, instance, r);
         } else if (!held) {
-            uint32_t before = set;
-            set = drop_places(h, set, &r.places, &found);
-            if (before == set) {
-                lock_release copy = {.kind = RELEASE_PLACES};
-                for (uint32_t k = 0; k < r.places.len; k++)
-                    vec_push(&copy.places, r.places.data[k]);
-                lock_note_release(h, instance, copy); /* r is not looked at any more: it may be gone */
-            }
+            set = drop_places(h, set, r.lock, &found);
+            if (!found) lock_note_release(h, instance, r);
         }
     }
-    vec_free(&name.places);
     return set;
 }
 
@@ -221,7 +214,7 @@ static uint32_t apply_gain(hb *h, uint32_t instance, uint32_t set, const hb_call
 {
     lockset_table *t = &h->locks->table;
     uint32_t gain = h->locks->instances[callee].gain, count;
-    lock_name name = {0};
+    lock_name name;
     lockset_members(t, gain, &count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t lock = lockset_members(t, gain, &count)[i], kept = UINT32_MAX;
@@ -244,7 +237,6 @@ static uint32_t apply_gain(hb *h, uint32_t instance, uint32_t set, const hb_call
                 set = lockset_add(t, set, lockset_lock(t, (lock_element){.kind = LOCK_HOLDER, .b = h->instances[instance].func,
                                                                         .twin = kept, .at = at}));
     }
-    vec_free(&name.places);
     return set;
 }
 

@@ -9,6 +9,7 @@ typedef enum {
     LOCK_OBJECT, /* at byte `at` of an object of which there is one */
     LOCK_NAMED,  /* `name` */
     LOCK_VALUE,  /* the address is value `a` of function `b` plus `at`; `twin`: the LOCK_OBJECT that it is, if it is one */
+    LOCK_AGAIN,  /* the lock `a`, which is held already, taken once more */
     LOCK_HOLDER  /* a variable of function `b`'s frame, `at` bytes from entry, holds the lock `twin` until it is destroyed */
 } lock_kind;
 

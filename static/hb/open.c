@@ -1,4 +1,5 @@
 /* Opening an analysis: all parts, each on top of those before. */
+#include "static/hb/gift.h"
 #include "static/hb/lock.h"
 
 static void count(hb *h)
@@ -38,7 +39,10 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_locks_open(h);
     hb_touches_open(h);
     hb_gifts_open(h);
+    hb_numbers_open(h);
+    hb_channels_open(h);
     hb_tokens_open(h);
+    hb_turns_open(h);
     hb_barriers_open(h);
     count(h);
     return h;
@@ -48,11 +52,13 @@ void hb_close(hb *h)
 {
     if (!h) return;
     hb_barriers_close(h);
+    hb_turns_close(h);
     hb_tokens_close(h);
+    hb_numbers_close(h);
     hb_gifts_close(h);
     hb_touches_close(h);
     hb_locks_close(h);
-    hb_semaphores_close(h);
+    hb_channels_close(h);
     hb_kin_close(h);
     hb_lives_close(h);
     hb_memory_close(h);

@@ -16,6 +16,7 @@ typedef struct {
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
+    bool jumps; /* it calls setjmp */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -57,10 +58,22 @@ typedef struct {
     bool has_live, has_ever;
 } hb_life;
 
+typedef struct {
+    uint32_t origin;
+    hb_point at; /* one of them */
+} hb_stand;
+
 typedef struct { /* order.c */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+    uint32_t *position;  /* per instance: the position of all its points, HB_NONE: not asked yet, HB_NONE - 1: they differ */
+    map64 position_of;   /* instance and instruction */
+    map64 position_map;  /* by the regions that have it */
+    VEC(uint64_t) position_bits;
+    map64 stance_map;    /* origin and position */
+    VEC(hb_stand) stances;
+    map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_kin;
 
 typedef struct {
@@ -79,6 +92,7 @@ struct hb {
     uint32_t edge_count;
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
+    uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
     uint32_t *call_insn;     /* per call */
     VEC(hb_origin) origins;  /* [0]: main */
@@ -88,6 +102,7 @@ struct hb {
     uint32_t base_count;
     hb_kin *kin;
     hb_life *lives;          /* per origin */
+    struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
@@ -95,8 +110,10 @@ struct hb {
     VEC(hb_object_note) object_list;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_numbering *numbering;
     struct hb_tokens *tokens;
-    struct hb_semaphores *semaphores;
+    struct hb_channels *channels;
+    struct hb_turns *turns;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -169,6 +186,22 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
+void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+
+/* --- task.c ---- */
+/* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
+bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
+/* There is only one such task at a time. Requires the overlaps of those that led to it. */
+bool hb_task_alone(const hb *h, uint32_t origin);
+/* One thread of a team has created both, or those that led to them. */
+bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team);
+/* They name one address that they depend on, one of them for writing. */
+bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y);
+/* The thread that is at this point is the one that has created the task, or those that led to it. */
+bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
+
 /* --- lock.c ---- */
 /* There is but one such object. */
 bool hb_single(const hb *h, const pta_place *place);
@@ -179,7 +212,7 @@ hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
-/* --- unique.c ---- */
+/* --- gift.c ---- */
 /* A loop creates it with a function from a table, in which each function is but once. */
 bool hb_from_table(const hb *h, uint32_t origin, hb_point site);
 void hb_gifts_open(hb *h);
@@ -187,15 +220,22 @@ void hb_gifts_close(hb *h);
 /* Both accesses are of what their threads have for their own. */
 bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
-/* --- publish.c, barrier.c ---- */
-void hb_semaphores_open(hb *h);
-void hb_semaphores_close(hb *h);
+/* --- channel.c ---- */
+void hb_semaphores_open(hb *h); /* what they begin with; then, with accesses: */
+void hb_channels_open(hb *h);
+void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
+
+/* --- publish.c, turn.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
 bool hb_tokens_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_turns_open(hb *h);
+void hb_turns_close(hb *h);
+/* Both need the one token that goes round. */
+bool hb_turns_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
@@ -208,6 +248,8 @@ void hb_memory_close(hb *h);
 uint32_t hb_object(hb *h, uint32_t site, uint32_t context);
 /* It never leaves the thread that owns it. */
 bool hb_stays(const hb *h, uint32_t object);
+/* Only the thread that has made it knows it, and the destructor of a key that it has set to it. */
+bool hb_specific(hb *h, uint32_t object);
 /* What the words of a place may hold. */
 void hb_holds(hb *h, const pta_place *place, pta_places *out);
 

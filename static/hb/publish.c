@@ -1,30 +1,19 @@
-/* Order by something that one thread sets and another waits for: a semaphore that begins with 0, or a variable that begins with
+/* Order by something that one thread sets and another waits for: a channel that begins empty, or a variable that begins with
  * zero, is set by one thread, and is found set by another (`while (!ready) pthread_cond_wait(...)`, `while (!atomic_load(&ready))`).
  *
  * What comes before all posts, in the one thread that posts, comes before what can only be reached over a wait. A variable counts
- * when it is atomic, or when all who set it and the one who looks hold one lock. */
+ * when it is atomic, or when all who set it and the one who looks hold one lock. Channels are those of channel.c. */
+#include "static/hb/channel.h"
 #include "static/hb/lock.h"
-
-typedef struct {
-    uint32_t object;
-    int64_t at, value; /* -1: more than one */
-} semaphore;
-
-struct hb_semaphores {
-    VEC(semaphore) all;
-};
-
-typedef struct {
-    uint32_t instance, block, edge;
-} wait_edge;
 
 typedef struct {
     uint32_t object;
     int64_t at;
     uint32_t width;
-    bool is_semaphore;
+    bool is_variable;
+    bool is_end; /* of the thread `poster` */
     hb_points posts, waits;
-    VEC(wait_edge) edges;
+    hb_edges edges;
     hb_numbers cutters;
     uint32_t poster;        /* the one origin that posts; HB_NONE: there are several */
     hb_region posted;       /* what may run behind a post */
@@ -36,84 +25,13 @@ struct hb_tokens {
     VEC(token) all;
 };
 
-/* --- semaphores ------------------------------------------------------------------------------------------------------------ */
-
-static bool argument_place(hb *h, uint32_t instance, const hb_call *call, int arg, uint32_t *object, int64_t *at)
-{
-    pta_places places = {0};
-    pta_operand what = h->program->calls.data[call->call].args[arg];
-    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
-    bool found = places.len == 1 && places.data[0].exact;
-    if (found) {
-        const pta_site *site = &h->program->sites.data[places.data[0].site];
-        *object = hb_object(h, site->memory, places.data[0].context);
-        *at = site->base + places.data[0].offset;
-    }
-    vec_free(&places);
-    return found;
-}
-
-typedef void visit_call(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
-
-static void each_call(hb *h, visit_call *visit)
-{
-    for (uint32_t i = 0; i < h->instance_count; i++) {
-        if (!hb_instance_code(h, i)) continue;
-        const hb_func *f = &h->funcs[h->instances[i].func];
-        for (uint32_t c = 0; c < f->call_count; c++) {
-            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
-            if (sync) visit(h, i, &f->calls[c], sync);
-        }
-    }
-}
-
-static void take_init(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
-{
-    const lift_func *f = hb_instance_code(h, instance);
-    semaphore s = {.value = -1};
-    if (sync->kind != SYNC_SEM_INIT || !argument_place(h, instance, call, sync->arg, &s.object, &s.at)) return;
-    if (call->value) {
-        ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + (unsigned)sync->other], 4);
-        if (v && f->ir->insns[v].op == IR_CONST) s.value = f->ir->insns[v].imm;
-    }
-    for (uint32_t i = 0; i < h->semaphores->all.len; i++) {
-        semaphore *known = &h->semaphores->all.data[i];
-        if (known->object != s.object || known->at != s.at) continue;
-        if (known->value != s.value) known->value = -1;
-        return;
-    }
-    vec_push(&h->semaphores->all, s);
-}
-
-void hb_semaphores_open(hb *h)
-{
-    h->semaphores = base_alloc_zero(1, sizeof *h->semaphores);
-    each_call(h, take_init);
-}
-
-void hb_semaphores_close(hb *h)
-{
-    if (h->semaphores) vec_free(&h->semaphores->all);
-    free(h->semaphores);
-}
-
-int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
-{
-    uint32_t object;
-    int64_t at;
-    if (!argument_place(h, instance, call, sync->arg, &object, &at)) return -1;
-    for (uint32_t i = 0; i < h->semaphores->all.len; i++)
-        if (h->semaphores->all.data[i].object == object && h->semaphores->all.data[i].at == at) return h->semaphores->all.data[i].value;
-    return -1;
-}
-
-static token *token_at(hb *h, uint32_t object, int64_t at, bool is_semaphore)
+static token *variable_token(hb *h, uint32_t object, int64_t at)
 {
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
         token *t = &h->tokens->all.data[i];
-        if (t->object == object && t->at == at && t->is_semaphore == is_semaphore) return t;
+        if (t->object == object && t->at == at && t->is_variable) return t;
     }
-    vec_push(&h->tokens->all, (token){.object = object, .at = at, .is_semaphore = is_semaphore});
+    vec_push(&h->tokens->all, (token){.object = object, .at = at, .is_variable = true});
     return &h->tokens->all.data[h->tokens->all.len - 1];
 }
 
@@ -124,38 +42,41 @@ static void add_number(hb_numbers *to, uint32_t n)
     vec_push(to, n);
 }
 
-static void take_semaphore(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+/* Channels that begin empty: whoever takes something out comes after somebody who has put something in. */
+static void take_channels(hb *h)
 {
-    uint32_t object;
-    int64_t at;
-    if ((sync->kind != SYNC_POST && sync->kind != SYNC_WAIT) || hb_semaphore_value(h, instance, call, sync) != 0) return;
-    if (!argument_place(h, instance, call, sync->arg, &object, &at)) return;
-    token *t = token_at(h, object, at, true);
-    if (sync->kind == SYNC_POST) {
-        vec_push(&t->posts, (hb_point){instance, call->insn});
-    } else if (sync->when == SYNC_ALWAYS) {
-        vec_push(&t->waits, (hb_point){instance, call->insn});
-        add_number(&t->cutters, instance);
+    const hb_channel_list *all = hb_channels(h);
+    for (uint32_t i = 0; i < all->len; i++) {
+        const hb_channel *c = &all->data[i];
+        if ((c->first != 0 && c->kind != CHANNEL_SIGNAL) || !c->posts.len) continue;
+        token t = {.object = c->object, .at = c->at};
+        for (uint32_t k = 0; k < c->posts.len; k++)
+            vec_push(&t.posts, c->posts.data[k]);
+        for (uint32_t k = 0; k < c->waits.len; k++)
+            vec_push(&t.waits, c->waits.data[k]);
+        for (uint32_t k = 0; k < c->edges.len; k++)
+            vec_push(&t.edges, c->edges.data[k]);
+        for (uint32_t k = 0; k < c->cutters.len; k++)
+            vec_push(&t.cutters, c->cutters.data[k]);
+        vec_push(&h->tokens->all, t);
     }
 }
 
-/* A post through a pointer that may mean several semaphores could be of any. */
-static void drop_unsure(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+/* A thread that somebody waits for, who need not be the one that created it: all that it does comes before. */
+static void take_joins(hb *h)
 {
-    pta_places places = {0};
-    uint32_t object;
-    int64_t at;
-    if (sync->kind != SYNC_POST || argument_place(h, instance, call, sync->arg, &object, &at)) return;
-    pta_operand what = h->program->calls.data[call->call].args[sync->arg];
-    if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
-    for (uint32_t i = 0; i < h->tokens->all.len; i++) {
-        token *t = &h->tokens->all.data[i];
-        bool meant = !places.len;
-        for (uint32_t k = 0; k < places.len && !meant; k++)
-            meant = hb_object(h, h->program->sites.data[places.data[k].site].memory, places.data[k].context) == t->object;
-        if (meant && t->is_semaphore) vec_push(&t->posts, (hb_point){instance, call->insn});
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        token t = {.object = HB_NONE, .at = -1, .is_end = true, .poster = o};
+        if (h->origins.data[o].overlaps) continue;
+        hb_joins_of(h, o, &t.waits, &t.edges);
+        if (!t.waits.len && !t.edges.len) continue;
+        for (uint32_t i = 0; i < t.waits.len; i++)
+            add_number(&t.cutters, t.waits.data[i].instance);
+        for (uint32_t i = 0; i < t.edges.len; i++)
+            add_number(&t.cutters, t.edges.data[i].instance);
+        t.posted.whole = base_alloc_zero(h->words, sizeof *t.posted.whole);
+        vec_push(&h->tokens->all, t);
     }
-    vec_free(&places);
 }
 
 /* --- variables -------------------------------------------------------------------------------------------------------------- */
@@ -203,7 +124,7 @@ static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
 }
 
 /* A variable that is found set on an edge: who sets it, and do they agree on how? */
-static void take_variable(hb *h, const hb_touch *look, const hb_place *place, wait_edge edge)
+static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb_edge edge)
 {
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
@@ -228,7 +149,7 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, wa
         vec_free(&t.posts);
         return;
     }
-    token *known = token_at(h, t.object, t.at, false);
+    token *known = variable_token(h, t.object, t.at);
     if (known->posts.len)
         vec_free(&t.posts);
     else
@@ -271,7 +192,7 @@ static void find_variables(hb *h, uint32_t instance)
             if (!look || look->place_count != 1) continue;
             const hb_place *place = &h->places.data[look->first_place];
             if (hb_single(h, &place->place) && begins_with_zero(h, &place->place, look->width))
-                take_variable(h, look, place, (wait_edge){instance, b, e});
+                take_variable(h, look, place, (hb_edge){instance, b, e, -1});
         }
     }
 }
@@ -280,6 +201,7 @@ static void find_variables(hb *h, uint32_t instance)
 
 static void find_poster(hb *h, token *t)
 {
+    if (t->is_end) return;
     t->poster = HB_NONE;
     bool several = false;
     for (uint32_t i = 0; i < t->posts.len; i++)
@@ -301,8 +223,8 @@ static void find_poster(hb *h, token *t)
 void hb_tokens_open(hb *h)
 {
     h->tokens = base_alloc_zero(1, sizeof *h->tokens);
-    each_call(h, take_semaphore);
-    each_call(h, drop_unsure);
+    take_channels(h);
+    take_joins(h);
     for (uint32_t i = 0; i < h->instance_count; i++)
         if (hb_instance_code(h, i)) find_variables(h, i);
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {

@@ -15,23 +15,36 @@ typedef enum {
     SYNC_SECTION,  /* returns the number of a section that no other thread runs */
     SYNC_JOIN,     /* waits for the thread whose handle is `arg` */
     SYNC_JOIN_TASKS, /* waits for all tasks that this thread has made */
+    SYNC_JOIN_GROUP, /* the same for those made since SYNC_GROUP, and for what they have made */
+    SYNC_GROUP,
     SYNC_JOIN_TEAM,
     SYNC_BARRIER,
     SYNC_POST,     /* a semaphore */
     SYNC_WAIT,
     SYNC_SEM_INIT, /* `other` is the argument that holds the first value */
+    SYNC_SEND,     /* through the descriptor `arg`; `other` is the argument with the number of bytes */
+    SYNC_RECEIVE,
+    SYNC_PIPE,     /* makes two descriptors in what `arg` points to: what is sent to the second is received from the first */
+    SYNC_SOCKETS,  /* the same, in both directions */
+    SYNC_QUEUE,    /* returns a descriptor to which messages are sent and from which they are received; `other`: how many there are */
+    SYNC_KILL,     /* sends the signal `arg` */
+    SYNC_SIGWAIT,  /* waits for one of the signals of the set `arg` */
+    SYNC_SIGNALFD, /* returns a descriptor that receives them */
+    SYNC_SIGADD,   /* puts the signal `other` into the set `arg` */
     SYNC_COND_WAIT, /* on `arg`, with the lock `other` */
     SYNC_CREATE,   /* starts a thread, whose first parameter is `arg` */
     SYNC_TEAM,     /* starts threads that have ended when it returns */
-    SYNC_TASK,     /* starts a task */
+    SYNC_TASK,     /* starts a task; `shared`: many of them, for which it waits unless the flags in the argument `other` say no */
     SYNC_SIGNAL,   /* installs a signal handler */
+    SYNC_KEY,      /* registers what a thread runs at its end with what it has set for the key */
+    SYNC_SET_KEY,  /* sets it to `arg` */
     SYNC_AT_EXIT,  /* registers what exit() runs */
     SYNC_EXIT,     /* runs what was registered */
     SYNC_EVENT,    /* registers what an event loop runs */
     SYNC_DISPATCH  /* runs an event loop; `arg` is the loop, or -1 */
 } sync_kind;
 
-typedef enum { SYNC_ALWAYS, SYNC_ZERO, SYNC_NONZERO } sync_when;
+typedef enum { SYNC_ALWAYS, SYNC_ZERO, SYNC_NONZERO, SYNC_POSITIVE, SYNC_NOT_NEGATIVE } sync_when;
 
 typedef struct {
     const char *names; /* separated by blanks; `name*`: all that begin so */
@@ -47,7 +60,7 @@ typedef struct {
 typedef struct {
     const char *names;
     const char *text; /* `w0:2 r1:2`: writes what argument 0 points to, as many bytes as argument 2 says; without a colon: an
-                         unknown number of bytes; `r1=8`: eight bytes */
+                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes */
 } sync_touch;
 
 extern const sync_entry hb_sync_table[];
@@ -63,6 +76,7 @@ typedef struct {
     bool write;
     uint8_t arg;
     int8_t size_arg;  /* -1: none */
+    int8_t times_arg; /* the size is the product of two arguments; -1: it is not */
     uint32_t size;    /* bytes; 0: unknown */
 } sync_range;
 enum { SYNC_RANGES = 4 };

@@ -54,20 +54,23 @@ const sync_entry hb_sync_table[] = {
     PLAIN("omp_get_thread_num", SYNC_NUMBER, -1),
     PLAIN("GOMP_sections_start GOMP_sections_next", SYNC_SECTION, -1),
     PLAIN("GOMP_barrier GOMP_barrier_cancel __kmpc_barrier GOMP_loop_end GOMP_sections_end", SYNC_BARRIER, -1),
-    PLAIN("GOMP_taskwait GOMP_taskgroup_end __kmpc_omp_taskwait __kmpc_end_taskgroup __kmpc_omp_taskwait_deps_51 "
-          "__kmpc_omp_wait_deps GOMP_taskwait_depend", SYNC_JOIN_TASKS, -1),
+    PLAIN("GOMP_taskwait __kmpc_omp_taskwait", SYNC_JOIN_TASKS, -1),
+    PLAIN("GOMP_taskgroup_start __kmpc_taskgroup", SYNC_GROUP, -1),
+    PLAIN("GOMP_taskgroup_end __kmpc_end_taskgroup", SYNC_JOIN_GROUP, -1),
     PLAIN("GOMP_parallel GOMP_parallel_loop_* GOMP_parallel_sections GOMP_parallel_reductions GOMP_teams_reg "
           "__kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams", SYNC_TEAM, -1),
     PLAIN("GOMP_parallel_end", SYNC_JOIN_TEAM, -1),
     PLAIN("GOMP_task __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_parts", SYNC_TASK, -1),
-    /* A task loop waits for its tasks, unless it is told not to, which its flags say. */
-    PLAIN("GOMP_taskloop GOMP_taskloop_ull __kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1),
+    /* A task loop of gcc waits for its tasks, unless its flags tell it not to; clang puts a group around it. */
+    {"GOMP_taskloop GOMP_taskloop_ull", SYNC_TASK, -1, 5, SYNC_ALWAYS, true, false, NULL},
+    {"__kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1, -1, SYNC_ALWAYS, true, false, NULL},
 
     /* --- threads, semaphores, barriers ----------------------------------------------------------------------------------- */
     PLAIN("pthread_create", SYNC_CREATE, 3),
     PLAIN("thrd_create uv_thread_create g_thread_new g_thread_try_new", SYNC_CREATE, 2),
     PLAIN("uv_thread_create_ex", SYNC_CREATE, 3),
-    PLAIN("pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join g_thread_join", SYNC_JOIN, 0),
+    PLAIN("pthread_join thrd_join g_thread_join", SYNC_JOIN, 0),
+    {"pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np", SYNC_JOIN, 0, -1, SYNC_ZERO, false, false, NULL},
     {"_ZNSt6thread4joinEv uv_thread_join", SYNC_JOIN, 0, -1, SYNC_ALWAYS, false, true, NULL},
     PLAIN("pthread_barrier_wait uv_barrier_wait", SYNC_BARRIER, 0),
     PLAIN("sem_post uv_sem_post", SYNC_POST, 0),
@@ -76,10 +79,32 @@ const sync_entry hb_sync_table[] = {
     PAIR("sem_init", SYNC_SEM_INIT, 0, 2),
     PAIR("uv_sem_init", SYNC_SEM_INIT, 0, 1),
 
+    /* --- messages and signals ---------------------------------------------------------------------------------------------- */
+    PAIR("write send sendto __write_chk", SYNC_SEND, 0, 2),
+    PAIR("writev sendmsg", SYNC_SEND, 0, -1),
+    PAIR("mq_send mq_timedsend msgsnd eventfd_write", SYNC_SEND, 0, -1),
+    {"read recv recvfrom __read_chk __recv_chk", SYNC_RECEIVE, 0, 2, SYNC_POSITIVE, false, false, NULL},
+    {"readv recvmsg", SYNC_RECEIVE, 0, -1, SYNC_POSITIVE, false, false, NULL},
+    {"mq_receive mq_timedreceive msgrcv", SYNC_RECEIVE, 0, -1, SYNC_NOT_NEGATIVE, false, false, NULL},
+    {"eventfd_read", SYNC_RECEIVE, 0, -1, SYNC_ZERO, false, false, NULL},
+    PLAIN("pipe pipe2", SYNC_PIPE, 0),
+    PLAIN("socketpair", SYNC_SOCKETS, 3),
+    PAIR("eventfd", SYNC_QUEUE, -1, 0),
+    PLAIN("mq_open msgget", SYNC_QUEUE, -1),
+    PLAIN("pthread_kill kill tgkill sigqueue pthread_sigqueue", SYNC_KILL, 1),
+    PLAIN("raise", SYNC_KILL, 0),
+    {"sigwait", SYNC_SIGWAIT, 0, -1, SYNC_ZERO, false, false, NULL},
+    {"sigwaitinfo sigtimedwait", SYNC_SIGWAIT, 0, -1, SYNC_NOT_NEGATIVE, false, false, NULL},
+    PLAIN("signalfd", SYNC_SIGNALFD, 1),
+    PAIR("sigaddset", SYNC_SIGADD, 0, 1),
+    PLAIN("sigfillset", SYNC_SIGADD, 0),
+
     /* --- events ------------------------------------------------------------------------------------------------------------ */
     PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
     PLAIN("exit quick_exit", SYNC_EXIT, -1),
+    PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),
+    PLAIN("pthread_setspecific tss_set", SYNC_SET_KEY, 1),
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
     PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
     PLAIN("event_new", SYNC_EVENT, 0),
@@ -108,11 +133,11 @@ const sync_touch hb_sync_touches[] = {
     {"fgets __fgets_chk", "w0:1"},
     {"read recv pread pread64 __read_chk __recv_chk recvfrom", "w1:2"},
     {"write send pwrite pwrite64 sendto", "r1:2"},
-    {"fread", "w0"},
-    {"fwrite", "r0"},
+    {"fread", "w0:1*2"},
+    {"fwrite", "r0:1*2"},
     {"gettimeofday time", "w0"},
     {"clock_gettime", "w1=16"},
-    {"qsort", "w0"},
+    {"qsort", "w0:1*2"},
     {"fputs", "r0"},
 };
 const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

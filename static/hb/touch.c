@@ -104,6 +104,7 @@ static bool is_thread_state(const hb *h, const pta_place *place)
     return false;
 }
 
+enum { MOST_FACTS = 2048 }; /* of a pointer: most of them would have to be out of bounds to leave few places */
 enum { MOST_PLACES = 48 }; /* an access that may be to more places than this is as good as unknown: it is counted, and makes no pairs */
 
 static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open)
@@ -131,6 +132,14 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     if (touch.place_count) vec_push(&h->touches, touch);
 }
 
+static bool is_lost(hb *h, uint32_t instance, uint32_t var)
+{
+    if (pta_breadth_in(h->p, instance, var) <= MOST_FACTS) return false;
+    h->stats.accesses++;
+    h->stats.accesses_lost++;
+    return true;
+}
+
 static void touch_code(hb *h, uint32_t instance, pta_places *places)
 {
     uint32_t func = h->instances[instance].func, count;
@@ -139,6 +148,7 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
     for (uint32_t a = 0; a < count; a++) {
         const pta_access *access = &accesses[a];
         if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
+        if (is_lost(h, instance, access->base.var)) continue;
         pta_access_places_in(h->p, instance, access, places);
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
@@ -155,6 +165,8 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         uint32_t size = ranges[i].size;
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
+        if (ranges[i].times_arg >= 0) size = 0;
+        if (is_lost(h, instance, c->args[ranges[i].arg].var)) continue;
         hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),

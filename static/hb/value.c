@@ -3,6 +3,26 @@
 
 enum { DEPTH = 24 };
 
+/* What a register that a callee spares was before the call. */
+static ir_value kept(const ir_func *ir, ir_value v)
+{
+    while (v && ((ir->insns[v].op == IR_CLOBBER && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
+        v = ir->insns[v].op == IR_COPY ? ir->insns[v].a : ir->insns[v].b;
+    return v;
+}
+
+/* The value that a phi is each time round; 0: it varies. */
+static ir_value constant_phi(const ir_func *ir, ir_value v)
+{
+    ir_value only = 0;
+    for (uint32_t i = 0; i < ir->insns[v].b; i++) {
+        ir_value arg = kept(ir, ir->args[ir->insns[v].a + i]);
+        if (!arg || (arg != v && only && arg != only)) return 0;
+        if (arg != v) only = arg;
+    }
+    return only;
+}
+
 ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
 {
     for (unsigned depth = 0; v && depth < DEPTH; depth++) {
@@ -16,6 +36,10 @@ ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
             v = insn->a;
         else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
             v = insn->a;
+        else if (insn->op == IR_CLOBBER && insn->b)
+            v = insn->b;
+        else if (insn->op == IR_PHI && constant_phi(ir, v))
+            v = constant_phi(ir, v);
         else
             break;
     }
@@ -86,6 +110,8 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
     }
     bool wide = insn->width >= 4; /* an index does not wrap */
     if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
+    if (insn->op == IR_CLOBBER && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
+    if (insn->op == IR_PHI && constant_phi(ir, v)) return add_value(ir, constant_phi(ir, v), factor, s, depth + 1);
     if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_LEA && wide) {
         s->add += insn->imm * factor;
@@ -103,6 +129,18 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
     }
     if (insn->op == IR_SHL && wide && !insn->b && insn->imm < 32)
         return add_value(ir, insn->a, factor * (1ll << insn->imm), s, depth + 1);
+    if (insn->op == IR_SAR && insn->width == 8 && !insn->b && insn->imm > 0 && insn->imm <= 32) { /* a number of 4 bytes, sign-extended and scaled */
+        const ir_insn *up = &ir->insns[value_plain(ir, insn->a, 8)];
+        if (up->op == IR_SHL && up->width == 8 && !up->b && up->imm >= 32 && up->imm < 48)
+            return add_value(ir, up->a, factor * (1ll << (up->imm - insn->imm)), s, depth + 1);
+        if (up->op == IR_MUL && up->width == 8 && !up->b && up->imm > 0 && !(up->imm & 0xffffffff))
+            return add_value(ir, up->a, factor * (up->imm >> insn->imm), s, depth + 1);
+        for (unsigned side = 0; up->op == IR_MUL && up->width == 8 && up->a && up->b && side < 2; side++) {
+            const ir_insn *by = &ir->insns[value_plain(ir, side ? up->a : up->b, 8)];
+            if (by->op == IR_CONST && by->imm > 0 && !(by->imm & 0xffffffff))
+                return add_value(ir, side ? up->b : up->a, factor * (by->imm >> insn->imm), s, depth + 1);
+        }
+    }
     if (insn->op == IR_MUL && wide && !insn->b && insn->imm < INT32_MAX && insn->imm > INT32_MIN)
         return add_value(ir, insn->a, factor * insn->imm, s, depth + 1);
     if (insn->op == IR_ADDRESS || insn->op == IR_CONST) {
@@ -228,18 +266,22 @@ static bool read_flags(const ir_func *ir, ir_value v, value_condition *out)
     return false;
 }
 
+bool value_explain(const ir_func *ir, value_condition *c)
+{
+    ir_value flags;
+    for (unsigned depth = 0; depth < 4 && look_through(ir, c, &flags); depth++) {
+        value_condition inner = *c;
+        if (!flags) continue;
+        if (!read_flags(ir, flags, &inner)) return false;
+        *c = inner;
+    }
+    return c->a != 0;
+}
+
 bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
 {
     ir_value v = value_branch(ir, block);
     if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;
     *out = (value_condition){.code = (uint8_t)((ir->insns[v].imm & 15) ^ (taken ? 0 : 1))};
-    if (!read_flags(ir, ir->insns[v].c, out)) return false;
-    ir_value flags;
-    for (unsigned depth = 0; depth < 4 && look_through(ir, out, &flags); depth++) {
-        value_condition inner = *out;
-        if (!flags) continue;
-        if (!read_flags(ir, flags, &inner)) return false;
-        *out = inner;
-    }
-    return out->a != 0;
+    return read_flags(ir, ir->insns[v].c, out) && value_explain(ir, out);
 }

@@ -37,6 +37,8 @@ typedef struct {
 enum { VALUE_EQUAL = 4, VALUE_NOT_EQUAL = 5 };
 
 ir_value value_branch(const ir_func *ir, uint32_t block); /* its IR_BRANCH, or 0 */
+/* What a condition on a truth value says about what that was made of. False: nothing is known. */
+bool value_explain(const ir_func *ir, value_condition *c);
 /* What is known when a block's branch is taken, or not. */
 bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out);
 

@@ -276,6 +276,13 @@ static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32
     vec_free(&added);
 }
 
+uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
+{
+    if (var == PTA_NO_VAR) return 0;
+    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + var)].set;
+    return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
+}
+
 static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_t at)
 {
     pta_place place = {.site = o->site, .context = o->context, .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};

@@ -2,6 +2,8 @@
 #include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
+#include "static/pointer/passing.h"
+#include "static/pointer/typed.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
 {
@@ -10,7 +12,7 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
     uint32_t site = g->module->slots[reloc - g->img->relocs];
     if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
         const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
-        return f ? g->module->first_func + f->id : PTA_NO_FUNC;
+        return f ? generate_chosen(g->module, f) : PTA_NO_FUNC;
     }
     if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
     if (site == PTA_NO_SITE) return g->module->unknown;
@@ -18,7 +20,7 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
 }
 
 /* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
-static uint32_t named_callee(generator *g, const ir_insn *call)
+static uint32_t named_callee(const generator *g, const ir_insn *call)
 {
     uint8_t flow = g->func->insns[call->insn].flow;
     if (!call->imm) return PTA_NO_FUNC;
@@ -30,7 +32,14 @@ static uint32_t named_callee(generator *g, const ir_insn *call)
         return func == PTA_NO_FUNC ? g->module->unknown : func;
     }
     const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
-    return f ? g->module->first_func + f->id : g->module->unknown;
+    return f ? generate_chosen(g->module, f) : g->module->unknown;
+}
+
+uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call)
+{
+    const pta_func *f = &program->funcs.data[func];
+    return named_callee(&(generator){.program = program, .module = module, .img = program->modules[f->module]->img, .func = f->lift,
+                                     .ir = f->lift->ir, .func_id = func}, call);
 }
 
 /* `__tls_get_addr(&{module, offset})`: the place in the TLS block that the two words name. */
@@ -107,14 +116,16 @@ static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
     return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
 }
 
-/* What is copied from or to the middle of bytes, and is not a number of words long, is text or a packet: no pointers. */
-static bool copies_bytes(const generator *g, const ir_value *args)
+/* What is copied from or to the middle of bytes, or to where bytes are declared, and is not a number of words long, is text or a
+ * packet: no pointers. */
+bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size)
 {
     int64_t constant;
     bool back;
-    uint64_t stride = args[IR_CALL_RDX] ? linear_stride(g->ir, args[IR_CALL_RDX], 1, &constant, &back) : 1;
+    uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
-    return walks_bytes(g, args[IR_CALL_RDI], 0) || walks_bytes(g, args[IR_CALL_RSI], 0);
+    if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
+    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0);
 }
 
 /* What is known of a number that is passed; allocators want to know. */
@@ -156,9 +167,14 @@ void generate_call(generator *g, ir_value v)
         call.target = form_operand(g, target);
     }
     bool takes_stack = call.func == PTA_NO_FUNC || g->program->funcs.data[call.func].stack;
+    /* Arguments fill their registers in order: behind one that nobody put anything into there are none. Of a known callee they may
+     * be missing where it does not read them. */
+    bool known = call.func != PTA_NO_FUNC && call.func != g->module->unknown, ended = false;
     for (unsigned i = 0; i < PTA_PARAMS; i++) {
         ir_value arg = args[arg_of[i]];
         form f = arg ? g->forms[arg] : (form){0};
+        ended |= i < PASSING_ARGS && arg && g->left[arg];
+        if (i < PASSING_ARGS && (known ? arg && g->left[arg] : ended)) f.kind = FORM_NONE;
         if (i == PTA_RSP && !takes_stack) f.kind = FORM_NONE;
         bool handed_on = i == PTA_RSP && tail && f.kind == FORM_FRAME && !f.value; /* the caller's arguments */
         call.args[i] = handed_on               ? (pta_operand){PTA_RSP, 0}
@@ -179,7 +195,7 @@ void generate_call(generator *g, ir_value v)
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
         if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);
         if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        if (size || copies_bytes(g, args)) call.func = g->module->copied;
+        if (size || generate_copies_bytes(g, args[IR_CALL_RDI], args[IR_CALL_RSI], args[IR_CALL_RDX])) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;
@@ -198,6 +214,8 @@ form generate_result(generator *g, const ir_insn *insn)
         if (insn->var == IR_RAX && plt && plt->name && !strcmp(plt->name, "__tls_get_addr") && tls_call(g, of, &f)) return f;
         pta_call *call = &g->out->calls.data[g->call_of[insn->a] - 1];
         uint32_t *ret = insn->var == IR_RAX ? &call->ret : &call->ret2;
+        bool given = insn->var == IR_RAX || call->func == PTA_NO_FUNC || g->program->funcs.data[call->func].gives & PASSING_RET2;
+        if (!given || g->left[insn - g->ir->insns]) return insn->b ? g->forms[insn->b] : f;
         if (*ret == PTA_NO_VAR) *ret = form_new_var(g);
         f = form_var(*ret);
     }
@@ -214,6 +232,6 @@ void generate_return(generator *g, const ir_insn *insn)
     static const uint8_t from[] = {IR_RET_RAX, IR_RET_RDX};
     for (unsigned i = 0; i < 2; i++) {
         ir_value v = g->ir->args[insn->a + from[i]];
-        if (v && g->forms[v].kind != FORM_TPOFF) form_copy(g, PTA_RET + i, g->forms[v], 0, PTA_SAME);
+        if (v && !g->left[v] && g->program->funcs.data[g->func_id].gives >> i & 1 && g->forms[v].kind != FORM_TPOFF) form_copy(g, PTA_RET + i, g->forms[v], 0, PTA_SAME);
     }
 }

@@ -146,6 +146,13 @@ static void find_uses(inference *n)
     }
 }
 
+bool *kinds_used(const ir_func *ir)
+{
+    inference n = {.ir = ir, .used = base_alloc_zero(ir->insn_count, sizeof *n.used)};
+    find_uses(&n);
+    return n.used;
+}
+
 /* What holds from the start, and what is of one kind. */
 static void look(inference *n, ir_value v)
 {
@@ -331,8 +338,7 @@ uint8_t *kinds_infer(const image *img, const ir_func *ir)
     n.kind = base_alloc_zero(ir->insn_count, 1);
     for (uint32_t v = 0; v < ir->insn_count; v++)
         n.parent[v] = v;
-    n.used = base_alloc_zero(ir->insn_count, sizeof *n.used);
-    find_uses(&n);
+    n.used = kinds_used(ir);
     for (ir_value v = 1; v < ir->insn_count; v++)
         look(&n, v);
     solve(&n);

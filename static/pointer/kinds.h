@@ -18,4 +18,8 @@ bool kinds_is_address(const image *img, int64_t value);
 /* One per IR value; free() the result. */
 uint8_t *kinds_infer(const image *img, const ir_func *ir);
 
+/* Per value: whether an instruction uses all of its bytes, by more than calls that find it in a register; through copies and
+ * phis. free() the result. */
+bool *kinds_used(const ir_func *ir);
+
 #endif

@@ -2,7 +2,10 @@
  *
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
+ *   passing.c    which registers are arguments and results
+ *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
+ *   link.c       object files as one program
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
@@ -153,6 +156,8 @@ typedef struct {
     pta_access *accesses;
     uint32_t access_count;
     uint16_t needs;   /* bits: parameters that matter */
+    uint16_t takes;   /* bits: of the first six, those in which it may be given arguments */
+    uint8_t gives;    /* bits: 1: the first result, 2: the second */
     uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
@@ -261,6 +266,10 @@ typedef VEC(pta_place) pta_places;
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out);
 /* The same in one instance of the function. */
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out);
+
+/* How many facts there are of a variable in one instance, before they are put in order: cheap, for those who do not want to know
+ * all of a pointer that may point nearly anywhere. */
+uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
 
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);

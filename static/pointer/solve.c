@@ -190,7 +190,13 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     graph_mark_woken(p, wilderness);
 }
 
-enum { PARALLEL = 64 }; /* components in one step that are worth a second thread */
+/* Components in one step that are worth a second thread. Whoever asks for a number of threads gets them; else, as the machine may be
+ * busy and a thread that waits for another spins, only where there is much to do. */
+static bool worth_sharing(const pta *p, uint32_t components)
+{
+    enum { ASKED = 64, BY_DEFAULT = 2048 };
+    return components > (p->options.jobs > 0 ? ASKED : BY_DEFAULT);
+}
 
 static int by_number(const void *a, const void *b)
 {
@@ -214,7 +220,7 @@ static void finish_step(pta *p)
     }
     if (all.len > 1) qsort(all.data, all.len, sizeof *all.data, by_number);
     graph_next_step(p);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (all.len > PARALLEL)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (worth_sharing(p, all.len))
     for (uint32_t i = 0; i < all.len; i++)
         receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
     tell_wilderness(p, all.data, all.len);
@@ -248,7 +254,7 @@ static bool step_level(pta *p)
     for (uint32_t i = 0; i < senders.len; i++) {
         wake(&p->nodes.data[senders.data[i]].set, graph_world(p), &p->nodes.data[senders.data[i]].delta);
     }
-#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (senders.len > PARALLEL)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (worth_sharing(p, senders.len))
     for (uint32_t i = 0; i < senders.len; i++)
         send_news(p, &p->lanes[omp_get_thread_num()], senders.data[i]);
     for (uint32_t i = 0; i < senders.len; i++) {

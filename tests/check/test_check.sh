@@ -4,6 +4,7 @@
 json="$RACE_TOOLS/json_get"
 racy=$RACE_BUILD/samples/racy_counter
 [ -f "$racy" ] || skip "the samples are not built"
+cd "$work" || exit 1
 
 # --- what it says ---
 expect 1 "$RACE" check "$racy"
@@ -45,6 +46,37 @@ id=$(sed -n 's/^race on n .*\[\(R[0-9a-f]*\)\]$/\1/p' "$work/out" | head -1)
 mkdir "$work/again" && gcc -O1 -g -pthread -o "$work/again/dirty" "$work/moved.c"
 expect 1 "$RACE" check "$work/again/dirty"
 has "[$id]"
+
+# --- one warning for each place, all pairs with --all, files of the current directory without it ---
+cat >"$work/many.c" <<'END'
+#include <pthread.h>
+static long total, other;
+static void *f(void *u) { total++; total += 2; other = total; return u; }
+static void *g(void *u) { total = 7; return (char *)u + other; }
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, f, 0);
+    pthread_create(&b, 0, g, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+END
+gcc -O0 -g -pthread -o "$work/many" "$work/many.c"
+expect 1 "$RACE" check --no-state "$work/many"
+has_line '^2 races \(2 high, 0 medium, 0 low\), 0 deadlocks$'
+[ "$(grep -c '^race on total ' "$work/out")" = 1 ] || fail "several warnings on one place"
+has_line '^  and [0-9]+ more pairs? of accesses to it$'
+has_line '^[0-9]+ pairs of accesses in all: --all shows them$'
+shown=$(sed -n 's/^  and \([0-9]*\) more.*/\1/p' "$work/out" | awk '{ n += $1 } END { print n + 0 }')
+expect 1 "$RACE" check --no-state --all "$work/many"
+[ "$(grep -c '^race on ' "$work/out")" = $((shown + 2)) ] || fail "--all shows other pairs than were counted"
+checks=$((checks + 1))
+expect 1 "$RACE" check --no-state many
+has_line '^  (write|read) in [fg], many.c:[34]$'
+(cd / && "$RACE" check --no-state "$work/many" >"$work/out") && fail "no race when called from another folder"
+has_line "^  (write|read) in [fg], $work/many.c:[34]\$"
 
 # --- without debug information, and stripped ---
 gcc -O1 -g0 -pthread -o "$work/bare" "$work/dirty.c"
@@ -133,16 +165,16 @@ has_line '^race on calls '
 # Large enough for two threads to meet: the C++ library is in it.
 future=$RACE_BUILD/samples/verdicts/verdict/cpp_future_wrong/clang-O0
 if [ -f "$future" ]; then
-    "$RACE" check --jobs 1 "$future" >"$work/alone" 2>&1
+    "$RACE" check --full --jobs 1 "$future" >"$work/alone" 2>&1
     for run in 1 2 3 4; do
         checks=$((checks + 1))
-        "$RACE" check --jobs 2 "$future" >"$work/together" 2>&1
+        "$RACE" check --full --jobs 2 "$future" >"$work/together" 2>&1
         cmp -s "$work/alone" "$work/together" || fail "with two threads other bytes than with one (run $run)"
     done
 fi
-expect 1 "$RACE" check --format json --jobs 1 "$racy"
+expect 1 "$RACE" check --full --format json --jobs 1 "$racy"
 cp "$work/out" "$work/one"
-expect 1 "$RACE" check --format json --jobs 2 "$racy"
+expect 1 "$RACE" check --full --format json --jobs 2 "$racy"
 cmp -s "$work/out" "$work/one" || fail "the number of threads changes the output"
 expect 1 "$RACE" check --format json "$racy"
 cmp -s "$work/out" "$work/one" || fail "two runs differ"

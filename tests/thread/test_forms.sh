@@ -9,6 +9,6 @@ gcc -g -O1 -fno-pie -no-pie -pthread "$RACE_SOURCE/tests/thread/forms.c" -o form
 ./forms >list
 while read -r form byte verdict; do
     case $verdict in race) wanted=66 ;; *) wanted=0 ;; esac
-    expect "$wanted" "$RACE" run --engine dynamorio ./forms "$form" "$byte"
+    expect "$wanted" "$RACE" run ./forms "$form" "$byte"
 done <list
 finish

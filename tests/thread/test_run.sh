@@ -12,19 +12,19 @@ gcc -g -O1 -pthread "$here/hostile.c" -o hostile -ldl || exit 1
 # Whatever is started is followed, gets its plan when it is loaded, and ends as it would by itself.
 printf '#!/bin/sh\n./racy\necho first: $?\n./racy 3\necho second: $?\n' >script
 chmod +x script
-expect 66 "$RACE" run --engine dynamorio ./script
+expect 66 "$RACE" run ./script
 has "first: 0"
 has "second: 3"
 error_has "2 races and 0 potential deadlocks in 2 of"
 printf 'all:\n\t./racy\n' >Makefile
 if command -v make >/dev/null; then
-    expect 66 "$RACE" run --engine dynamorio make
+    expect 66 "$RACE" run make
     error_has "WARNING: race: data race"
 fi
 [ "$(ls .race)" = plans ] || fail "something is left in .race: $(ls .race)"
 
 # JSON: all of it in the end, nothing on stderr; the members that the schema asks for.
-expect 66 "$RACE" run --engine dynamorio --format json --output out.json ./racy
+expect 66 "$RACE" run --format json --output out.json ./racy
 [ ! -s "$work/err" ] || fail "reports go to stderr too: $(head -1 "$work/err")"
 [ "$("$RACE_TOOLS/json_get" out.json version)" = 1 ] || fail "no version in the JSON"
 [ "$("$RACE_TOOLS/json_get" out.json races.0.location.name)" = shared ] || fail "no location in the JSON"
@@ -35,18 +35,21 @@ done
 
 # What the user knows already is not reported.
 echo 'race:^reads$' >known
-expect 0 "$RACE" run --engine dynamorio --suppressions known ./racy
+expect 0 "$RACE" run --suppressions known ./racy
 echo 'nonsense' >known
-expect_error "$RACE" run --engine dynamorio --suppressions known ./racy
-expect_error "$RACE" run --engine dynamorio --suppressions nowhere ./racy
+expect_error "$RACE" run --suppressions known ./racy
+expect_error "$RACE" run --suppressions nowhere ./racy
 
 # The first report ends the program.
-expect 66 "$RACE" run --engine dynamorio --halt-on-error ./racy 5
+expect 66 "$RACE" run --halt-on-error ./racy 5
 
 # Logs: text and events for each process; a folder that cannot be made or written.
-expect 66 "$RACE" run --engine dynamorio --log logs ./racy
+expect 66 "$RACE" run --log logs ./racy
 ls logs/race.*.events >/dev/null 2>&1 || fail "no events in the log"
-expect_error "$RACE" run --engine dynamorio --log nowhere/logs ./racy
+echo "int main(void) { return 0; }" >nothing.c
+gcc nothing.c -o nothing || exit 1
+expect 0 "$RACE" run --log logs ./nothing # what an earlier run left there is not its own
+expect_error "$RACE" run --log nowhere/logs ./racy
 case $engine in
 probe) run env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans -log /proc/nowhere" ./racy ;;
 *) run "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -log /proc/nowhere -- ./racy ;;
@@ -61,31 +64,58 @@ for what in close seccomp signals fork jump cancel exec deep; do
     run ./hostile $what
     cp "$work/out" native
     [ "$code" = 0 ] || fail "hostile $what: exit code $code by itself"
-    expect 66 "$RACE" run --engine dynamorio --log "logs.$what" ./hostile $what
+    expect 66 "$RACE" run --log "logs.$what" ./hostile $what
     cmp -s native "$work/out" || fail "hostile $what prints something else: $(head -c 200 "$work/out")"
     cat logs."$what"/*.log | grep 'SUMMARY' | grep -qv 'in count$' && fail "hostile $what: $(cat logs."$what"/*.log | grep SUMMARY)"
 done
 
 # An audit checks what the analysis calls harmless: it is right about these programs.
 gcc -g -O1 -pthread "$here/ordered.c" -o ordered || exit 1
-expect 0 "$RACE" run --engine dynamorio --audit ./ordered
-expect 66 "$RACE" run --engine dynamorio --audit --stats ./racy
+expect 0 "$RACE" run --audit ./ordered
+expect 66 "$RACE" run --audit --stats ./racy
 grep -q 'the analysis is wrong' "$work/err" && fail "the analysis is wrong about racy.c: $(grep -A3 wrong "$work/err")"
 
 # Two libraries with one build id: each has its sites.
 gcc -g -O1 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libone.so || exit 1
 cp libone.so libtwo.so
-expect 66 "$RACE" run --engine dynamorio --log logs.twins ./hostile twins "$work/libone.so" "$work/libtwo.so"
+expect 66 "$RACE" run --log logs.twins ./hostile twins "$work/libone.so" "$work/libtwo.so"
 for name in libone libtwo; do
     grep -q "($name.so+0x" logs.twins/*.log || fail "no race is reported in $name.so"
 done
 
+# A full disk: the run goes on, and says once that the log does not.
+mkdir full
+if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+    mkdir full/logs
+    dd if=/dev/zero of=full/rest bs=1k count=64 2>/dev/null
+    expect 66 "$RACE" run --log full/logs ./racy
+    error_has "WARNING: race: data race"
+    [ "$(grep -c 'the event log cannot be written' "$work/err")" = 1 ] || fail "full disk: $(grep -c 'event log' "$work/err") lines"
+    expect_error "$RACE" run --state full/state ./racy
+    error_has "No space left"
+    umount full
+else
+    echo "no file system can be mounted here: the full disk was not tried"
+fi
+
+# With the rights of another user nothing can be watched; a child like that runs as it would.
+echo '#include <stdio.h>
+#include <unistd.h>
+int main(void) { return printf("%d", (int)geteuid()) < 0; }' >rights.c
+gcc rights.c -o rights || exit 1
+if [ "$(id -u)" = 0 ] && chown daemon rights && chmod u+s rights; then
+    expect_error "$RACE" run ./rights
+    error_has "rights of another user"
+    printf '#!/bin/sh\n./rights\n' >script
+    [ "$engine" != probe ] || { expect 0 "$RACE" run ./script && has_line "^$(id -u daemon)$"; }
+fi
+
 # Too little address space: one line.
-(ulimit -v 2000000 2>/dev/null && expect_error "$RACE" run --engine dynamorio ./racy && error_has "ulimit -v" && exit "$failures") ||
+(ulimit -v 2000000 2>/dev/null && expect_error "$RACE" run ./racy && error_has "ulimit -v" && exit "$failures") ||
     fail "with ulimit -v: $(head -2 "$work/err")"
 
 # What was found so far, on demand.
-"$RACE" run --engine dynamorio ./hostile wait >"$work/out" 2>"$work/err" &
+"$RACE" run ./hostile wait >"$work/out" 2>"$work/err" &
 pid=$!
 for step in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     sleep 0.5

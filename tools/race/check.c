@@ -1,6 +1,7 @@
 /* `race check`: analyses programs without running them and prints what may race or deadlock. */
 #include "tools/race/race.h"
 #include "tools/race/check.h"
+#include "tools/race/diff.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +10,15 @@
 #include <unistd.h>
 
 typedef struct {
-    bool json, stats, open;
-    long jobs;
-    show_pointer pointer;
-    const char *suppressions, *config;
+    bool json, all, stats, full, diff, stateless;
+    check_how how;
+    const char *state;
     char **files;
     int file_count;
 } request;
 
-enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_INCREMENTAL, KEY_STATE, KEY_FULL };
+enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_STATE, KEY_NO_STATE, KEY_FULL,
+       KEY_DIFF, KEY_ALL };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -28,6 +29,11 @@ static const cli_option options[] = {
     {"suppressions", 0, KEY_SUPPRESSIONS, true},
     {"config", 0, KEY_CONFIG, true},
     {"open", 0, KEY_OPEN, false},
+    {"state", 0, KEY_STATE, true},
+    {"no-state", 0, KEY_NO_STATE, false},
+    {"full", 0, KEY_FULL, false},
+    {"diff", 0, KEY_DIFF, false},
+    {"all", 0, KEY_ALL, false},
     {0},
 };
 
@@ -80,28 +86,42 @@ static int parse(int argc, char **argv, request *r)
             cli_usage(argv[0], "the format is text or json, not %s", walk.value);
             return CLI_BAD;
         case KEY_CONTEXT:
-            if (show_context(walk.value, &r->pointer)) break;
+            if (show_context(walk.value, &r->how.pointer)) break;
             cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
             return CLI_BAD;
         case KEY_JOBS:
-            if (cli_number(walk.value, 1, 1024, &r->jobs)) break;
+            if (cli_number(walk.value, 1, 1024, &r->how.jobs)) break;
             cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
             return CLI_BAD;
         case KEY_STATS: r->stats = true; break;
-        case KEY_OPEN: r->open = true; break;
-        case KEY_SUPPRESSIONS: r->suppressions = walk.value; break;
-        case KEY_CONFIG: r->config = walk.value; break;
+        case KEY_OPEN: r->how.open = true; break;
+        case KEY_ALL: r->all = true; break;
+        case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
+        case KEY_CONFIG: r->how.config = walk.value; break;
+        case KEY_STATE: r->state = walk.value; break;
+        case KEY_NO_STATE: r->stateless = true; break;
+        case KEY_FULL: r->full = true; break;
+        case KEY_DIFF: r->diff = true; break;
         }
     }
     return CLI_END;
 }
 
-static void close_check(check *c)
+void check_close_analysis(check *c)
 {
     detect_close(c->found);
     hb_close(c->order);
     pta_close(c->result);
     pta_program_close(c->program);
+    c->found = NULL;
+    c->order = NULL;
+    c->result = NULL;
+    c->program = NULL;
+}
+
+void check_close(check *c)
+{
+    check_close_analysis(c);
     for (uint32_t i = 0; i < c->module_count; i++)
         lift_close(c->modules[i]);
     free(c->modules);
@@ -112,62 +132,68 @@ static void close_check(check *c)
     detect_config_free(c->config);
 }
 
-static int open_modules(check *c, const request *r)
+static int open_images(check *c, const request *r)
 {
     race_error error;
     c->lists = base_alloc_zero((size_t)r->file_count, sizeof *c->lists);
-    uint32_t total = 0;
     for (int f = 0; f < r->file_count; f++) {
         if (image_open_all(r->files[f], &c->lists[f], &error) < 0) return cli_error("%s", error.text);
         c->list_count++;
-        total += c->lists[f].count;
     }
-    c->modules = base_alloc_zero(total, sizeof *c->modules);
-    for (uint32_t l = 0; l < c->list_count; l++)
-        for (uint32_t i = 0; i < c->lists[l].count; i++) {
-            progress(c->lists[l].images[i]->path);
-            c->modules[c->module_count++] = lift_open(c->lists[l].images[i], &(lift_options){.jobs = (int)r->jobs});
-        }
     return EXIT_CLEAN;
 }
 
-static int open_texts(check *c, const request *r)
+static void lift_modules(check *c, const request *r)
+{
+    for (uint32_t l = 0; l < c->list_count; l++)
+        c->module_count += c->lists[l].count;
+    const image **images = base_alloc(c->module_count * sizeof *images);
+    c->modules = base_alloc_zero(c->module_count, sizeof *c->modules);
+    uint32_t n = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++)
+            images[n++] = c->lists[l].images[i];
+    progress("reading");
+    lift_open_all(images, n, &(lift_options){.jobs = (int)r->how.jobs}, c->modules);
+    free(images);
+}
+
+int check_texts(check *c, const check_how *how)
 {
     race_error error;
-    if (r->suppressions) {
-        char *text = read_text(r->suppressions);
+    if (how->suppressions) {
+        char *text = read_text(how->suppressions);
         if (!text) return EXIT_USAGE;
-        c->suppressions = detect_suppressions_read(r->suppressions, text, &error);
+        c->how = store_hash(text, strlen(text), c->how + 1);
+        c->suppressions = detect_suppressions_read(how->suppressions, text, &error);
         free(text);
         if (!c->suppressions) return cli_error("%s", error.text);
     }
-    if (r->config) {
-        char *text = read_text(r->config);
+    if (how->config) {
+        char *text = read_text(how->config);
         if (!text) return EXIT_USAGE;
-        c->config = detect_config_read(r->config, text, &error);
+        c->how = store_hash(text, strlen(text), c->how + 2);
+        c->config = detect_config_read(how->config, text, &error);
         free(text);
         if (!c->config) return cli_error("%s", error.text);
     }
     return EXIT_CLEAN;
 }
 
-static int analyse(check *c, const request *r)
+int check_analyse(check *c, const check_how *how)
 {
     race_error error;
-    int code = open_texts(c, r);
-    if (code == EXIT_CLEAN) code = open_modules(c, r);
-    if (code != EXIT_CLEAN) return code;
     double start = now();
     c->seconds_lift = start - c->started;
     progress("pointers");
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config};
-    c->program = pta_program_open_for(c->modules, c->module_count, (int)r->jobs, &wishes);
-    pta_options how = {.context = (pta_context_kind)r->pointer.context, .k = r->pointer.k, .once = true, .jobs = (int)r->jobs};
-    if (pta_open(c->program, &how, &c->result, &error)) return cli_error("%s: %s", r->files[0], error.text);
+    c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
+    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
+    if (pta_open(c->program, &solving, &c->result, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");
-    c->order = hb_open(c->result, c->program, &(hb_options){.open = r->open, .sync = detect_config_sync, .with = c->config});
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config});
     c->seconds_order = now() - start;
     start = now();
     progress("races");
@@ -177,10 +203,120 @@ static int analyse(check *c, const request *r)
     return EXIT_CLEAN;
 }
 
+/* --- what was there before ----------------------------------------------------------------------------------------------- */
+
+/* The file of the state: one for each program and way of looking at it. */
+static char *state_name(const request *r)
+{
+    uint64_t hash = store_hash(&r->how.pointer.context, sizeof r->how.pointer.context, r->how.pointer.k * 2 + r->how.open);
+    for (int f = 0; f < r->file_count; f++) {
+        char *path = realpath(r->files[f], NULL);
+        const char *text = path ? path : r->files[f];
+        hash = store_hash(text, strlen(text), hash);
+        free(path);
+    }
+    return base_format("check-%016llx", (unsigned long long)hash);
+}
+
+/* All that a result depends on besides the modules, this program included: another build of it may see more. 0: not known. */
+static uint64_t how_hash(const check *c, const request *r)
+{
+    uint64_t self;
+    if (!store_hash_file("/proc/self/exe", &self)) return 0;
+    uint64_t all[] = {self, c->how, (uint64_t)r->how.pointer.context, r->how.pointer.k, r->how.open};
+    return store_hash(all, sizeof all, 0) | 1;
+}
+
+/* What identifies the images that are open: their files, and separate debug files by what they have added. */
+static void identify(const check *c, const request *r, store_module *modules)
+{
+    uint32_t m = 0;
+    for (uint32_t l = 0; l < c->list_count; l++) {
+        uint64_t content = 0;
+        bool known = store_hash_file(r->files[l], &content);
+        for (uint32_t i = 0; i < c->lists[l].count; i++, m++) {
+            const image *img = c->lists[l].images[i];
+            uint64_t facts[] = {known, img->has_debug, img->has_symtab, img->symbol_count};
+            modules[m].content = content;
+            modules[m].facts = store_hash(facts, sizeof facts, 0);
+        }
+    }
+}
+
+/* Whether a saved record is of just these modules, looked at in this way. */
+static bool is_current(const check *c, const request *r, const store_record *old, uint64_t how)
+{
+    uint32_t total = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        total += c->lists[l].count;
+    if (!how || old->how != how || old->module_count != total) return false;
+    store_module *modules = base_alloc_zero(total, sizeof *modules);
+    identify(c, r, modules);
+    bool same = true;
+    uint32_t m = 0;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++, m++)
+            same &= modules[m].content == old->modules[m].content && modules[m].facts == old->modules[m].facts &&
+                    !strcmp(old->modules[m].path, c->lists[l].images[i]->path);
+    free(modules);
+    return same;
+}
+
+static int print_all(const check *c, const request *r, const store_record *record)
+{
+    if (r->json)
+        check_json(c, record, r->stats);
+    else
+        check_text(c, record, r->all, r->stats);
+    return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
+}
+
+/* Analyses, unless a saved record says it all, prints, and saves. */
+static int check_files(check *c, const request *r)
+{
+    race_error error;
+    store_record old = {0}, new = {0};
+    int code = check_texts(c, &r->how);
+    if (code == EXIT_CLEAN) code = open_images(c, r);
+    if (code != EXIT_CLEAN) return code;
+    char *name = state_name(r);
+    int loaded = r->full || r->stateless ? 0 : store_load(r->state, name, &old, &error);
+    if (loaded < 0) cli_error("%s: everything is analysed again", error.text);
+    uint64_t how = how_hash(c, r);
+    bool current = loaded > 0 && !r->stats && is_current(c, r, &old, how);
+    if (!current) {
+        lift_modules(c, r);
+        code = check_analyse(c, &r->how);
+    }
+    if (code != EXIT_CLEAN) goto out;
+    if (!current) {
+        c->seconds = now() - c->started;
+        check_record(c, (int)r->how.jobs, &new);
+        identify(c, r, new.modules);
+        new.how = how;
+    }
+    store_record *record = current ? &old : &new;
+    if (loaded > 0 || r->diff) {
+        diff d = {.known = loaded > 0, .old = &old, .new = record};
+        diff_open(&d);
+        code = r->diff ? r->json ? diff_json(&d, false) : diff_text(&d) : print_all(c, r, record);
+        diff_close(&d);
+    } else {
+        code = print_all(c, r, record);
+    }
+    code = cli_finish(code);
+    if (!current && !r->stateless && store_save(r->state, name, record, &error)) cli_error("%s", error.text);
+out:
+    store_record_free(&old);
+    store_record_free(&new);
+    free(name);
+    return code;
+}
+
 static int check_run(int argc, char **argv)
 {
-    request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *))};
-    show_context("origin", &r.pointer);
+    request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *)), .state = ".race"};
+    show_context("origin", &r.how.pointer);
     check c = {.started = now()};
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
     if (parsed == KEY_HELP) {
@@ -188,20 +324,13 @@ static int check_run(int argc, char **argv)
         return cli_help(&command_check);
     }
     if (parsed == CLI_BAD) goto out;
-    if (!r.file_count) {
+    if (!r.file_count)
         cli_usage(argv[0], "no file given");
-        goto out;
-    }
-    code = analyse(&c, &r);
-    if (code == EXIT_CLEAN) {
-        c.seconds = now() - c.started;
-        if (r.json)
-            check_json(&c, r.stats);
-        else
-            check_text(&c, r.stats);
-        code = cli_finish(detect_found(c.found)->len ? EXIT_FOUND : EXIT_CLEAN);
-    }
-    close_check(&c);
+    else if (r.diff && (r.full || r.stateless))
+        cli_usage(argv[0], "--diff needs what was saved: it goes neither with --full nor with --no-state");
+    else
+        code = check_files(&c, &r);
+    check_close(&c);
 out:
     free(r.files);
     return code;
@@ -219,11 +348,17 @@ const command command_check = {
             "\n"
             "options:\n"
             "  --format text|json       text is the default\n"
+            "  --all                    every pair of accesses, not only the surest of each place, and low confidence too\n"
             "  --open                   a library: exported functions may be called by any thread at any time\n"
             "  --suppressions FILE      leave out what ThreadSanitizer's suppressions name: race:FUNCTION, race:FILE,\n"
             "                           race:VARIABLE, deadlock:FUNCTION\n"
             "  --config FILE            locks, threads and allocators of your own: see race(1)\n"
             "  --context C              none, origin[:K] (the default) or cfa:K: what the pointer analysis tells apart\n"
+            "  --diff                   only what has changed since the last time: functions, warnings that are new or gone; the\n"
+            "                           exit code is 1 when some are new\n"
+            "  --state DIR              where the last analysis is kept (.race); ids of warnings go on from there\n"
+            "  --full                   as if there were no earlier analysis\n"
+            "  --no-state               the same, and save nothing\n"
             "  --stats                  what was counted, what was not understood, and the time it took\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n"

@@ -3,6 +3,7 @@
 #define RACE_TOOL_CHECK_H
 
 #include "static/detect/detect.h"
+#include "static/store/store.h"
 #include "tools/race/race.h"
 
 typedef struct {
@@ -16,24 +17,34 @@ typedef struct {
     detect *found;
     detect_suppressions *suppressions;
     detect_config *config;
+    uint64_t how; /* hash of the texts of both */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 
-/* check_text.c, check_json.c */
-void check_text(const check *c, bool stats);
-void check_json(const check *c, bool stats);
-
-/* An access in the words of its function and source. */
+/* How a program is looked at. */
 typedef struct {
-    const char *function;
-    const char *file; /* or NULL */
-    uint32_t line, column;
-    const char *path; /* of the module */
-} check_place;
-check_place check_place_of(const check *c, uint32_t func, uint64_t addr);
-/* The same in the user's own code, when the access is in a function of the C++ library. */
-check_place check_place_at(const check *c, const detect_access *a);
-/* Where an origin comes from, in words: "main", "thread worker, created in main at a.c:12". */
-void check_origin(const check *c, uint32_t origin, char *to, size_t size);
+    bool open;  /* a library */
+    long jobs;
+    show_pointer pointer;
+    const char *suppressions, *config; /* files, or NULL */
+} check_how;
+
+/* check.c; return EXIT_CLEAN, or EXIT_USAGE after they have said what is wrong. */
+int check_texts(check *c, const check_how *how);   /* reads suppressions and configuration */
+int check_analyse(check *c, const check_how *how); /* requires the modules and the texts */
+void check_close_analysis(check *c);               /* all but the modules and the texts */
+void check_close(check *c);
+
+/* check_record.c: all that is printed of an analysis. */
+void check_record(const check *c, int jobs, store_record *out);
+
+/* check_text.c, check_json.c; the analysis is asked only with `stats`. */
+/* `all`: every pair of accesses, not one for each place, and those of low confidence too. */
+void check_text(const check *c, const store_record *record, bool all, bool stats);
+void check_text_warning(const store_warning *w, bool excerpts);
+void check_json(const check *c, const store_record *record, bool stats);
+json_t *check_json_warning(const store_warning *w);
+json_t *check_json_modules(const store_record *record);
+void check_json_print(json_t *top, bool line); /* on one line; lets go of it */
 
 #endif

@@ -7,81 +7,22 @@
 
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
+    bool excerpts;    /* lines of the source */
+    uint32_t more;    /* pairs of accesses to the same place that are not shown */
+    char here[4096];  /* the directory whose files are shown without it, with a slash at its end; "": none */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m"};
-static const paint plain = {"", "", "", "", ""};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true, 0, ""};
+static const paint plain = {"", "", "", "", "", true, 0, ""};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
 
-check_place check_place_of(const check *c, uint32_t func, uint64_t addr)
-{
-    const pta_func *f = &c->program->funcs.data[func];
-    const image *img = c->program->modules[f->module]->img;
-    check_place place = {.function = f->name, .path = img->path};
-    image_frame frames[16];
-    uint32_t n = image_frames_at(img, addr, frames, 16), own = 0;
-    image_line line;
-    while (own + 1 < n && frames[own].at.file && strstr(frames[own].at.file, "/c++/")) /* inlined from the standard library */
-        own++;
-    if (n && frames[own].at.file) {
-        place.file = frames[own].at.file;
-        place.line = frames[own].at.line;
-        place.column = frames[own].at.column;
-        if (frames[own].function && n > own + 1) place.function = frames[own].function;
-    } else if (image_line_at(img, addr, &line) && line.file) {
-        place.file = line.file;
-        place.line = line.line;
-        place.column = line.column;
-    }
-    return place;
-}
-
-check_place check_place_at(const check *c, const detect_access *a)
-{
-    hb_point at = hb_user_point(c->order, a->at);
-    if (at.instance == a->at.instance && at.insn == a->at.insn) return check_place_of(c, a->func, a->addr);
-    pta_instance instance;
-    pta_instance_at(c->result, at.instance, &instance);
-    return check_place_of(c, instance.func, c->program->funcs.data[instance.func].lift->insns[at.insn].addr);
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-void check_origin(const check *c, uint32_t origin, char *to, size_t size)
-{
-    static const char *const kinds[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
-                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
-                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
-    uint32_t count;
-    const hb_origin *o = &hb_origins(c->order, &count)[origin];
-    if (o->kind == HB_MAIN) {
-        snprintf(to, size, "main");
-        return;
-    }
-    int n = snprintf(to, size, "%s %s", kinds[o->kind], hb_origin_name(c->order, origin));
-    if (!o->sites.len || n < 0 || (size_t)n >= size) return;
-    hb_point from = hb_user_point(c->order, o->sites.data[0]);
-    pta_instance at;
-    pta_instance_at(c->result, from.instance, &at);
-    const pta_func *f = &c->program->funcs.data[at.func];
-    check_place place = check_place_of(c, at.func, f->lift->insns[from.insn].addr);
-    if (place.file)
-        snprintf(to + n, size - (size_t)n, ", created in %s, %s:%u", place.function, base_name(place.file), place.line);
-    else
-        snprintf(to + n, size - (size_t)n, ", created in %s", place.function);
-}
-
 /* The line of the source, if the source is there. */
-static void excerpt(const check_place *place, const paint *p)
+static void excerpt(const store_place *place, const paint *p)
 {
     enum { WIDE = 160 };
     char line[4096], shown[WIDE + 1];
-    if (!place->file) return;
+    if (!place->file || !p->excerpts) return;
     FILE *file = fopen(place->file, "re");
     bool found = false;
     for (uint32_t n = 1; file && n <= place->line; n++) {
@@ -101,84 +42,89 @@ static void excerpt(const check_place *place, const paint *p)
     printf("    %s%6u |%s %s\n", p->dim, place->line, p->off, cli_plain(line, shown, sizeof shown));
 }
 
-static void print_locks(const check *c, uint32_t set, const paint *p)
+static void print_locks(const store_side *s, const paint *p)
 {
-    char name[300], shown[300];
-    bool any = false;
-    for (uint32_t i = 0; hb_lock_name(c->order, set, i, name, sizeof name); i++) {
-        printf("%s%s", any ? ", " : "           locks held: ", cli_plain(name, shown, sizeof shown));
-        any = true;
-    }
-    printf(any ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
+    char shown[300];
+    for (uint32_t i = 0; i < s->lock_count; i++)
+        printf("%s%s", i ? ", " : "           locks held: ", cli_plain(s->locks[i], shown, sizeof shown));
+    printf(s->lock_count ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
 }
 
-static void print_place(const check *c, const detect_access *a, const char *what, const paint *p)
+/* A source as somebody in the current directory would call it. */
+static const char *file_name(const char *file, const paint *p)
 {
-    check_place place = check_place_at(c, a);
-    char origin[400], shown[400], function[200];
-    check_origin(c, a->origin, origin, sizeof origin);
-    printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place.function, function, sizeof function));
-    if (place.file)
-        printf(", %s:%u", cli_plain(place.file, shown, sizeof shown), place.line);
+    size_t n = strlen(p->here);
+    return n && !strncmp(file, p->here, n) && file[n] ? file + n : file;
+}
+
+static void print_place(const store_side *s, const char *what, const paint *p)
+{
+    const store_place *place = &s->at;
+    char shown[400], function[200];
+    printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place->function, function, sizeof function));
+    if (place->file)
+        printf(", %s:%u", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
-        printf(", 0x%llx of %s", (unsigned long long)a->addr, cli_plain(place.path, shown, sizeof shown));
+        printf(", 0x%llx of %s", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
     printf("\n");
-    excerpt(&place, p);
-    printf("           by %s\n", cli_plain(origin, shown, sizeof shown));
+    excerpt(place, p);
+    printf("           by %s\n", cli_plain(s->origin, shown, sizeof shown));
 }
 
-static void print_race(const check *c, const detect_warning *w, const paint *p)
+static void print_reasons(const store_warning *w)
 {
     char shown[400];
+    for (uint32_t i = 0; i < w->reason_count; i++)
+        printf("%s%s", i ? "; " : "  because ", cli_plain(w->reasons[i], shown, sizeof shown));
+    printf("\n");
+}
+
+static void print_race(const store_warning *w, const paint *p)
+{
+    char shown[400], id[40];
     const char *colour = w->confidence == DETECT_HIGH ? p->red : p->yellow;
     printf("%srace%s on %s%s%s (%u byte%s), %s confidence  %s[%s]%s\n", colour, p->off, p->bold, cli_plain(w->location, shown, sizeof shown),
-           p->off, w->size, w->size == 1 ? "" : "s", confidences[w->confidence], p->dim, w->id, p->off);
+           p->off, w->size, w->size == 1 ? "" : "s", confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
     if (w->about) printf("  %s\n", cli_plain(w->about, shown, sizeof shown));
-    for (uint32_t i = 0; i < w->access_count; i++) {
-        const detect_access *a = &w->accesses[i];
-        print_place(c, a, a->write ? a->atomic ? "atomic write" : "write" : a->atomic ? "atomic read" : "read", p);
-        print_locks(c, a->locks, p);
+    for (uint32_t i = 0; i < w->side_count; i++) {
+        const store_side *s = &w->sides[i];
+        print_place(s, s->write ? s->atomic ? "atomic write" : "write" : s->atomic ? "atomic read" : "read", p);
+        print_locks(s, p);
     }
-    if (w->why) printf("  not ordered: %s\n", w->why);
-    for (uint32_t i = 0; i < w->reason_count; i++)
-        printf("%s%s", i ? "; " : "  because ", w->reasons[i]);
-    printf("\n\n");
+    if (w->why) printf("  not ordered: %s\n", cli_plain(w->why, shown, sizeof shown));
+    print_reasons(w);
+    if (p->more) printf("  %sand %u more pair%s of accesses to it%s\n", p->dim, p->more, p->more == 1 ? "" : "s", p->off);
+    printf("\n");
 }
 
-static void print_holder(const check *c, const detect_access *a, const paint *p)
+static void print_holder(const store_side *s, const paint *p)
 {
-    char lock[300], name[300], function[200], shown[400];
-    if (a->func == PTA_NO_FUNC || a->lock == HB_NONE) return;
-    check_place place = check_place_at(c, a);
-    hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
-    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(lock, name, sizeof name), cli_plain(place.function, function, sizeof function));
-    if (place.file)
-        printf(", %s:%u\n", cli_plain(place.file, shown, sizeof shown), place.line);
+    char name[300], function[200], shown[400];
+    if (!s->has_since) return;
+    const store_place *place = &s->since;
+    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(s->held, name, sizeof name), cli_plain(place->function, function, sizeof function));
+    if (place->file)
+        printf(", %s:%u\n", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
-        printf(", 0x%llx of %s\n", (unsigned long long)a->addr, cli_plain(place.path, shown, sizeof shown));
-    excerpt(&place, p);
+        printf(", 0x%llx of %s\n", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
+    excerpt(place, p);
 }
 
-static void print_deadlock(const check *c, const detect_warning *w, const paint *p)
+static void print_deadlock(const store_warning *w, const paint *p)
 {
-    char shown[400], lock[300];
+    char shown[400], id[40];
     printf("%sdeadlock%s of %s%s%s, %s confidence  %s[%s]%s\n", w->confidence == DETECT_HIGH ? p->red : p->yellow, p->off, p->bold,
-           cli_plain(w->location, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, w->id, p->off);
-    for (uint32_t i = 0; i < w->access_count; i++) {
-        const detect_access *a = &w->accesses[i];
+           cli_plain(w->location, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
+    for (uint32_t i = 0; i < w->side_count; i++) {
+        const store_side *s = &w->sides[i];
         char what[340], name[300];
-        if (a->lock == HB_NONE)
-            strcpy(lock, "a lock");
-        else
-            hb_one_lock_name(c->order, a->lock, lock, sizeof lock);
-        snprintf(what, sizeof what, "takes %s", cli_plain(lock, name, sizeof name));
-        print_place(c, a, what, p);
-        print_locks(c, a->locks, p);
-        print_holder(c, &w->holders[i], p);
+        snprintf(what, sizeof what, "takes %s", cli_plain(s->lock ? s->lock : "a lock", name, sizeof name));
+        print_place(s, what, p);
+        print_locks(s, p);
+        print_holder(s, p);
     }
-    for (uint32_t i = 0; i < w->reason_count; i++)
-        printf("%s%s", i ? "; " : "  because ", w->reasons[i]);
-    printf("\n\n");
+    print_reasons(w);
+    printf("\n");
 }
 
 static void print_stats(const check *c)
@@ -212,19 +158,85 @@ static void print_stats(const check *c)
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
 }
 
-void check_text(const check *c, bool stats)
+static void open_paint(paint *p)
 {
-    const paint *p = isatty(STDOUT_FILENO) ? &colours : &plain;
-    const detect_warnings *all = detect_found(c->found);
-    uint32_t counts[3] = {0}, deadlocks = 0;
-    for (uint32_t i = 0; i < all->len; i++) {
-        if (all->data[i].kind == DETECT_RACE)
-            print_race(c, &all->data[i], p), counts[all->data[i].confidence]++;
+    *p = isatty(STDOUT_FILENO) ? colours : plain;
+    size_t n = getcwd(p->here, sizeof p->here - 1) ? strlen(p->here) : 0;
+    if (n > 1) memcpy(p->here + n, "/", 2);
+    if (n <= 1) p->here[0] = 0;
+}
+
+void check_text_warning(const store_warning *w, bool excerpts)
+{
+    paint p;
+    open_paint(&p);
+    p.excerpts = excerpts;
+    if (w->kind == DETECT_RACE)
+        print_race(w, &p);
+    else
+        print_deadlock(w, &p);
+}
+
+/* --- one warning for each place ---------------------------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b, void *with)
+{
+    const store_warning *all = with;
+    const uint32_t *i = a, *k = b;
+    const store_warning *x = &all[*i], *y = &all[*k];
+    int order = strcmp(x->location ? x->location : "", y->location ? y->location : "");
+    if (!order) order = strcmp(x->about ? x->about : "", y->about ? y->about : "");
+    return order ? order : *i < *k ? -1 : *i > *k;
+}
+
+/* Per warning: how many there are to the same place, itself included, if it is the first of them; 0: it is not. */
+static uint32_t *count_places(const store_record *record)
+{
+    uint32_t *counts = base_alloc_zero(record->warning_count, sizeof *counts), n = 0;
+    uint32_t *order = base_alloc(record->warning_count * sizeof *order);
+    for (uint32_t i = 0; i < record->warning_count; i++)
+        if (record->warnings[i].kind == DETECT_RACE)
+            order[n++] = i;
         else
-            print_deadlock(c, &all->data[i], p), deadlocks++;
+            counts[i] = 1;
+    if (n) qsort_r(order, n, sizeof *order, by_place, record->warnings);
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        const store_warning *x = &record->warnings[order[first]], *y = &record->warnings[order[i]];
+        bool same = !strcmp(x->location, y->location) && !strcmp(x->about ? x->about : "", y->about ? y->about : "");
+        if (!same) first = i;
+        counts[order[first]]++;
     }
-    uint32_t races = counts[0] + counts[1] + counts[2];
-    printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", counts[0], counts[1], counts[2],
+    free(order);
+    return counts;
+}
+
+void check_text(const check *c, const store_record *record, bool all, bool stats)
+{
+    uint32_t found[3] = {0}, deadlocks = 0, pairs = 0;
+    uint32_t *counts = count_places(record);
+    paint p;
+    open_paint(&p);
+    for (uint32_t i = 0; i < record->warning_count; i++) {
+        const store_warning *w = &record->warnings[i];
+        if (counts[i]) ++*(w->kind == DETECT_RACE ? &found[w->confidence] : &deadlocks);
+        pairs += w->kind == DETECT_RACE;
+    }
+    /* What is hardly more than a guess is in the way of what is not. */
+    bool hides = !all && found[DETECT_LOW] && found[DETECT_HIGH] + found[DETECT_MEDIUM];
+    for (uint32_t i = 0; i < record->warning_count; i++) {
+        const store_warning *w = &record->warnings[i];
+        if (!all && (!counts[i] || (hides && w->kind == DETECT_RACE && w->confidence == DETECT_LOW))) continue;
+        p.more = all || !counts[i] ? 0 : counts[i] - 1;
+        if (w->kind == DETECT_RACE)
+            print_race(w, &p);
+        else
+            print_deadlock(w, &p);
+    }
+    free(counts);
+    uint32_t races = found[0] + found[1] + found[2];
+    printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", found[0], found[1], found[2],
            deadlocks, deadlocks == 1 ? "" : "s");
+    if (!all && (pairs > races || hides))
+        printf("%u pair%s of accesses in all%s: --all shows them\n", pairs, pairs == 1 ? "" : "s", hides ? ", and races of low confidence" : "");
     if (stats) print_stats(c);
 }

@@ -145,7 +145,7 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     bool as_json = !strcmp(r->format, "json");
     json_t *json = as_json ? json_object() : NULL;
     if (json) json_object_set_new(json, "version", json_integer(1));
-    run_read_logs(p->log, &t, json);
+    run_read_logs(p, &t, json);
     if (!as_json && t.found_in > 1)
         fprintf(stderr, "race: %lu races and %lu potential deadlocks in %u of %u processes\n", t.races, t.deadlocks,
                 t.found_in, t.processes);
@@ -158,7 +158,7 @@ static int conclude(const run_request *r, const run_paths *p, int status)
         return 128 + WTERMSIG(status);
     }
     int code = WEXITSTATUS(status);
-    if (code == 0 && (t.races || t.deadlocks || t.audits)) code = (int)r->exit_code;
+    if (code == 0 && (t.races || t.deadlocks || t.audits || t.lost)) code = (int)r->exit_code;
     return code ? code : written;
 }
 
@@ -181,6 +181,7 @@ static int run_program(run_request *r)
     run_block_signals(&p);
     int code = prepare(r, &p);
     if (code == EXIT_CLEAN) {
+        run_note_old_logs(&p);
         pid_t child = run_start(r, &p);
         code = child < 0 ? (int)-child : 0;
         if (child > 0) {
@@ -193,6 +194,7 @@ static int run_program(run_request *r)
     }
     if (p.ask) run_remove_logs(p.ask);
     if (p.log && p.own_log) run_remove_logs(p.log);
+    run_forget_old_logs(&p);
     free(p.ask);
     free(p.log);
     free(p.plans);

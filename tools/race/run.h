@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <sys/types.h>
+#include <time.h>
 
 typedef struct {
     const char *engine, *format, *output, *scope, *place;
@@ -20,6 +21,13 @@ typedef struct {
     char **program; /* its path as given, its arguments, NULL */
 } run_request;
 
+typedef struct { /* a file that was in the log folder before the run; it is not the run's unless it has changed */
+    char *name;
+    ino_t inode;
+    off_t size;
+    struct timespec changed;
+} run_old_log;
+
 typedef struct {   /* absolute paths */
     char *plans;   /* where the plans are */
     char *log;     /* where the logs go */
@@ -27,6 +35,7 @@ typedef struct {   /* absolute paths */
     char *program; /* the file to run */
     char *suppressions; /* or NULL */
     bool own_log;  /* the log folder is removed in the end */
+    VEC(run_old_log) old_logs;
     sigset_t signals; /* blocked in the beginning: the program's */
 } run_paths;
 
@@ -49,10 +58,13 @@ int run_wait(const run_request *r, const run_paths *paths, pid_t child);
 /* run_log.c */
 typedef struct {
     unsigned processes, found_in; /* with a log; with something reported */
+    unsigned lost; /* with something reported that could not be written: the disk is full */
     unsigned long races, deadlocks, audits, suppressed;
 } run_totals;
-/* Reads all logs of the folder. With `json`, adds what they say to it: races, deadlocks, stats. */
-void run_read_logs(const char *folder, run_totals *totals, json_t *json);
+void run_note_old_logs(run_paths *paths); /* before the program starts */
+void run_forget_old_logs(run_paths *paths);
+/* Reads all logs of the run. With `json`, adds what they say to it: races, deadlocks, stats. */
+void run_read_logs(const run_paths *paths, run_totals *totals, json_t *json);
 void run_remove_logs(const char *folder);
 
 #endif

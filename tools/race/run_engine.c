@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #ifndef RACE_DYNAMORIO_HOME
@@ -129,18 +130,18 @@ static int prepare_dynamorio(const run_request *r, const run_paths *paths, words
     return code;
 }
 
-/* The loader preloads nothing into a program that runs with the rights of another user. */
-static bool changes_user(const char *program)
+/* The loader preloads nothing into a program that runs with the rights of another user, and DynamoRIO, which loads programs
+ * by itself, would run it without them. */
+static bool changes_rights(const char *program)
 {
     struct stat st;
     if (stat(program, &st)) return false;
-    return (st.st_mode & S_ISUID && st.st_uid != geteuid()) || (st.st_mode & S_ISGID && st.st_gid != getegid());
+    return (st.st_mode & S_ISUID && st.st_uid != geteuid()) || (st.st_mode & S_ISGID && st.st_gid != getegid()) ||
+           (geteuid() && getxattr(program, "security.capability", NULL, 0) > 0);
 }
 
 static int prepare_probe(const run_request *r, const run_paths *paths)
 {
-    if (changes_user(paths->program))
-        return cli_error("%s: runs as another user, so nothing can be preloaded into it: run a copy of it", paths->program);
     char *library = find_library("librace_probe.so");
     if (!library) return cli_error("no librace_probe.so found: this build has no embedded engine");
     words w = {0};
@@ -179,6 +180,8 @@ pid_t run_start(const run_request *r, const run_paths *paths)
 {
     words w = {0};
     bool probe = !strcmp(r->engine, "probe");
+    if (changes_rights(paths->program))
+        return -cli_error("%s: runs with the rights of another user, which no engine can follow: run a copy of it", paths->program);
     int code = probe ? EXIT_CLEAN : prepare_dynamorio(r, paths, &w);
     if (code != EXIT_CLEAN) return -code;
     add(&w, paths->program);
@@ -246,7 +249,7 @@ static void answer_earlier(const run_request *r, const run_paths *paths)
 static void say_so_far(const run_paths *paths)
 {
     run_totals t;
-    run_read_logs(paths->log, &t, NULL);
+    run_read_logs(paths, &t, NULL);
     fprintf(stderr, "race: so far %lu races and %lu potential deadlocks in %u processes\n", t.races, t.deadlocks,
             t.processes);
 }

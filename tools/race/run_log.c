@@ -192,13 +192,58 @@ static void read_log(const char *path, run_totals *totals, json_t *json)
     close(fd);
 }
 
-static int is_event_log(const struct dirent *entry)
+static bool has_end(const char *name, const char *end)
 {
-    size_t len = strlen(entry->d_name);
-    return len > 7 && !strncmp(entry->d_name, "race.", 5) && !strcmp(entry->d_name + len - 7, ".events");
+    size_t len = strlen(name), tail = strlen(end);
+    return len > tail && !strncmp(name, "race.", 5) && !strcmp(name + len - tail, end);
 }
 
-void run_read_logs(const char *folder, run_totals *totals, json_t *json)
+static int is_ours(const struct dirent *entry)
+{
+    return has_end(entry->d_name, ".events") || has_end(entry->d_name, ".lost");
+}
+
+static bool describe(const char *folder, const char *name, struct stat *st)
+{
+    char *path = base_format("%s/%s", folder, name);
+    bool good = lstat(path, st) == 0;
+    free(path);
+    return good;
+}
+
+void run_note_old_logs(run_paths *paths)
+{
+    struct dirent **names;
+    int n = scandir(paths->log, &names, is_ours, versionsort);
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        if (describe(paths->log, names[i]->d_name, &st))
+            vec_push(&paths->old_logs, ((run_old_log){base_format("%s", names[i]->d_name), st.st_ino, st.st_size, st.st_mtim}));
+        free(names[i]);
+    }
+    if (n >= 0) free(names);
+}
+
+void run_forget_old_logs(run_paths *paths)
+{
+    for (uint32_t i = 0; i < paths->old_logs.len; i++)
+        free(paths->old_logs.data[i].name);
+    vec_free(&paths->old_logs);
+}
+
+static bool is_old(const run_paths *paths, const char *name)
+{
+    struct stat st;
+    for (uint32_t i = 0; i < paths->old_logs.len; i++) {
+        const run_old_log *old = &paths->old_logs.data[i];
+        if (!strcmp(old->name, name))
+            return describe(paths->log, name, &st) && st.st_ino == old->inode && st.st_size == old->size &&
+                   st.st_mtim.tv_sec == old->changed.tv_sec && st.st_mtim.tv_nsec == old->changed.tv_nsec;
+    }
+    return false;
+}
+
+void run_read_logs(const run_paths *paths, run_totals *totals, json_t *json)
 {
     memset(totals, 0, sizeof *totals);
     if (json) {
@@ -208,10 +253,13 @@ void run_read_logs(const char *folder, run_totals *totals, json_t *json)
         json_object_set_new(json, "stats", json_object());
     }
     struct dirent **names;
-    int n = scandir(folder, &names, is_event_log, versionsort);
+    int n = scandir(paths->log, &names, is_ours, versionsort);
     for (int i = 0; i < n; i++) {
-        char *path = base_format("%s/%s", folder, names[i]->d_name);
-        read_log(path, totals, json);
+        char *path = base_format("%s/%s", paths->log, names[i]->d_name);
+        if (!is_old(paths, names[i]->d_name)) {
+            if (has_end(names[i]->d_name, ".lost")) totals->lost++;
+            else read_log(path, totals, json);
+        }
         free(path);
         free(names[i]);
     }

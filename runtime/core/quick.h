@@ -1,0 +1,77 @@
+/* The first access of an epoch to whole cells of one fine page, where nothing is special: no race, no cell to be split, no
+ * synchronisation object near. This is what most accesses are that the same-epoch path does not settle, so engines
+ * compile it into their own slow path; check.c does the same for ft_read and ft_write.
+ *
+ *     region *r = quick_begin(t, addr, size);
+ *     if (r) done = quick_apply(t, r, addr, size, op, where), quick_end(t, done);
+ *
+ * What is not done must be done by ft_read or ft_write, whatever part of it was. */
+#ifndef RACE_CORE_QUICK_H
+#define RACE_CORE_QUICK_H
+
+#include "runtime/core/private.h"
+
+/* The thread is inside when this returns a region. `size` is not above a page's. */
+__attribute__((always_inline)) static inline region *quick_begin(thread_state *t, uint64_t addr, uint64_t size)
+{
+    region *r = region_at(core_of_thread(&t->pub), addr);
+    if ((addr | size) & (FT_GRANULE - 1) || (addr & (PAGE_SIZE - 1)) > PAGE_SIZE - size || !r) return NULL;
+    if (sync_has_pending(t) || !thread_enter(t)) return NULL;
+    return r;
+}
+
+__attribute__((always_inline)) static inline void quick_end(thread_state *t, bool done)
+{
+    if (done) count_own(&t->stats.slow);
+    thread_leave(t);
+}
+
+/* Requires the lock of the page. */
+__attribute__((always_inline)) static inline bool quick_cell(thread_state *t, ft_cell *cell, uint32_t epoch,
+                                                             access_op op, ft_site where)
+{
+    const cell_half *from = (const cell_half *)cell;
+    cell_half *to = (cell_half *)cell;
+    const uint64_t epochs = __atomic_load_n(&from[0], __ATOMIC_RELAXED);
+    const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);
+    if (unlikely(write == epoch) || (op == OP_READ && unlikely(read == epoch))) return true;
+    if (unlikely(write == CELL_SPLIT) || unlikely(!is_ordered(t, write))) return false;
+    const uint64_t sites = __atomic_load_n(&from[1], __ATOMIC_RELAXED);
+    const bool is_simple = !(sites >> 32 & WHERE_READERS) && is_ordered(t, read);
+    if (op == OP_WRITE) {
+        if (unlikely(!is_simple)) return false;
+        __atomic_store_n(&to[0], epoch, __ATOMIC_RELEASE);
+        __atomic_store_n(&to[1], where, __ATOMIC_RELEASE);
+        return true;
+    }
+    if (unlikely(!is_simple)) {
+        readers_add_to(t, cell, epoch, where);
+        return true;
+    }
+    __atomic_store_n(&to[0], (uint64_t)epoch << 32 | write, __ATOMIC_RELEASE);
+    __atomic_store_n(&to[1], (uint64_t)where << 32 | (uint32_t)sites, __ATOMIC_RELEASE);
+    return true;
+}
+
+__attribute__((always_inline)) static inline bool quick_apply(thread_state *t, region *r, uint64_t addr, uint64_t size,
+                                                              access_op op, ft_site where)
+{
+    const uint64_t at = addr & (REGION_SIZE - 1);
+    block *page = &r->pages[at >> PAGE_BITS];
+    const uint32_t epoch = t->pub.epoch; /* a reset may have changed it before this call began */
+    if (unlikely(!epoch)) return true;
+    page_lock(t, r, page);
+    /* Synchronisation objects that come later come with a wipe, which wants the lock. */
+    const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_RELAXED);
+    bool done = likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) &&
+                likely(!lines || !(lines & (sync_line(addr) | sync_line(addr + size - 1))));
+    ft_cell *cells = &r->cells[at / FT_GRANULE];
+    const uint64_t count = size / FT_GRANULE;
+#pragma GCC unroll 2
+    for (uint64_t i = 0; i < count && done; i++)
+        done = quick_cell(t, &cells[i], epoch, op, where);
+    page_unlock(t, page);
+    return done;
+}
+
+#endif

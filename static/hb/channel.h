@@ -1,0 +1,42 @@
+/* What one thread puts in and another takes out: semaphores, messages, signals. */
+#ifndef RACE_HB_CHANNEL_H
+#define RACE_HB_CHANNEL_H
+
+#include "static/hb/private.h"
+#include "static/hb/value.h"
+
+typedef enum { CHANNEL_SEMAPHORE, CHANNEL_DESCRIPTOR, CHANNEL_EVENTS, CHANNEL_MESSAGES, CHANNEL_SIGNAL } channel_kind;
+
+typedef struct { /* an edge of the control flow */
+    uint32_t instance, block, edge;
+    int64_t equals; /* what the result of the call was found to be; -1: in a range only */
+} hb_edge;
+typedef VEC(hb_edge) hb_edges;
+
+typedef struct {
+    uint8_t kind;
+    uint32_t object;  /* the semaphore, or the variable that holds its second descriptor; HB_NONE: `at` says which call or signal */
+    int64_t at;
+    int64_t first;    /* what is in it at first; < 0: not known */
+    int64_t unit;     /* bytes that one operation moves; < 0: not known yet */
+    bool counted;     /* each post puts in one, each wait takes one out, and no others are known */
+    bool open;        /* other processes know it by its name */
+    hb_points posts;
+    hb_points waits;  /* calls that come back with one */
+    hb_edges edges;   /* of calls that may fail: where they have not */
+    hb_numbers cutters; /* instances with waits or edges */
+} hb_channel;
+typedef VEC(hb_channel) hb_channel_list;
+
+hb_channel_list *hb_channels(const hb *h);
+
+/* Whether what a branch has found of a result means what `when` asks for. */
+bool hb_condition_means(const value_condition *c, uint8_t when);
+/* The edges on which a call has done what `when` asks for. */
+void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out);
+
+/* --- join.c ---- */
+/* The calls that wait for a thread of which there is only one, by whomever. */
+void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges);
+
+#endif

@@ -1,0 +1,39 @@
+/* What each thread of a kind is given for its own by the loop that creates it. */
+#ifndef RACE_HB_GIFT_H
+#define RACE_HB_GIFT_H
+
+#include "static/hb/counter.h"
+#include "static/hb/private.h"
+
+typedef enum { GIFT_NONE, GIFT_FRESH, GIFT_ELEMENT, GIFT_NUMBER } gift_kind;
+
+typedef struct { /* what the creator passes as one parameter */
+    uint8_t kind;
+    uint8_t param;    /* of the thread's entry */
+    hb_point site;    /* of the creation */
+    value_sum sum;    /* in the creator */
+    ir_value counter; /* GIFT_ELEMENT, GIFT_NUMBER: the leaf that counts */
+    int64_t step;     /* bytes, or numbers, between two threads */
+    int64_t count;    /* GIFT_NUMBER: the numbers are below this; 0: not known */
+    uint32_t object;  /* GIFT_FRESH, GIFT_ELEMENT */
+} gift;
+
+struct hb_gifts {
+    gift *of; /* per origin: of its first parameter that is one */
+    map64 own; /* instance * 8 + parameter: number in deltas + 1, 0: not the thread's own */
+    VEC(int64_t) deltas;
+};
+
+/* The parameter of a function that a value is on entry to it, or -1. */
+int gift_param(const ir_func *ir, ir_value leaf);
+/* A parameter that in all calls is the thread's argument plus a constant. */
+bool gift_is_own(const hb *h, uint32_t instance, int param, int64_t *delta);
+
+/* --- number.c ---- */
+void hb_numbers_open(hb *h);
+void hb_numbers_close(hb *h);
+/* Two threads of a kind, by their numbers, access different bytes, or are one. */
+bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+
+#endif

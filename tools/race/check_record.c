@@ -1,0 +1,180 @@
+/* An analysis as a record: all that is printed of it, in words. Text, JSON, the saved state and `race watch` are made of it. */
+#include "tools/race/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A place in the words of its function and source. */
+typedef struct {
+    const char *function;
+    const char *file; /* or NULL */
+    uint32_t line, column;
+    const char *path; /* of the module */
+} check_place;
+
+static check_place check_place_of(const check *c, uint32_t func, uint64_t addr)
+{
+    const pta_func *f = &c->program->funcs.data[func];
+    const image *img = c->program->modules[f->module]->img;
+    check_place place = {.function = f->name, .path = img->path};
+    image_frame frames[16];
+    uint32_t n = image_frames_at(img, addr, frames, 16), own = 0;
+    image_line line;
+    while (own + 1 < n && frames[own].at.file && strstr(frames[own].at.file, "/c++/")) /* inlined from the standard library */
+        own++;
+    if (n && frames[own].at.file) {
+        place.file = frames[own].at.file;
+        place.line = frames[own].at.line;
+        place.column = frames[own].at.column;
+        if (frames[own].function && n > own + 1) place.function = frames[own].function;
+    } else if (image_line_at(img, addr, &line) && line.file) {
+        place.file = line.file;
+        place.line = line.line;
+        place.column = line.column;
+    }
+    return place;
+}
+
+/* The same in the user's own code, when the access is in a function of the C++ library. */
+static check_place check_place_at(const check *c, const detect_access *a)
+{
+    hb_point at = hb_user_point(c->order, a->at);
+    if (at.instance == a->at.instance && at.insn == a->at.insn) return check_place_of(c, a->func, a->addr);
+    pta_instance instance;
+    pta_instance_at(c->result, at.instance, &instance);
+    return check_place_of(c, instance.func, c->program->funcs.data[instance.func].lift->insns[at.insn].addr);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Where an origin comes from, in words: "main", "thread worker, created in main at a.c:12". */
+static void check_origin(const check *c, uint32_t origin, char *to, size_t size)
+{
+    static const char *const kinds[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
+                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
+                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
+    uint32_t count;
+    const hb_origin *o = &hb_origins(c->order, &count)[origin];
+    if (o->kind == HB_MAIN) {
+        snprintf(to, size, "main");
+        return;
+    }
+    int n = snprintf(to, size, "%s %s", kinds[o->kind], hb_origin_name(c->order, origin));
+    if (!o->sites.len || n < 0 || (size_t)n >= size) return;
+    hb_point from = hb_user_point(c->order, o->sites.data[0]);
+    pta_instance at;
+    pta_instance_at(c->result, from.instance, &at);
+    const pta_func *f = &c->program->funcs.data[at.func];
+    check_place place = check_place_of(c, at.func, f->lift->insns[from.insn].addr);
+    if (place.file)
+        snprintf(to + n, size - (size_t)n, ", created in %s, %s:%u", place.function, base_name(place.file), place.line);
+    else
+        snprintf(to + n, size - (size_t)n, ", created in %s", place.function);
+}
+
+static const char *keep(arena *memory, const char *text)
+{
+    return text ? arena_string(memory, text, strlen(text)) : NULL;
+}
+
+static store_place place_of(const check *c, const detect_access *a, arena *memory)
+{
+    check_place place = check_place_at(c, a);
+    const pta_func *f = &c->program->funcs.data[a->func];
+    return (store_place){.module = f->lift ? f->module : STORE_NONE, .func = f->lift ? f->lift->id : 0, .insn = a->at.insn,
+                         .addr = a->addr, .function = keep(memory, place.function), .file = keep(memory, place.file),
+                         .line = place.line, .column = place.column, .path = keep(memory, place.path)};
+}
+
+static void side_of(const check *c, const detect_access *a, arena *memory, store_side *out)
+{
+    char text[400];
+    VEC(const char *) locks = {0};
+    out->at = place_of(c, a, memory);
+    out->write = a->write;
+    out->read = a->read;
+    out->atomic = a->atomic;
+    check_origin(c, a->origin, text, sizeof text);
+    out->origin = keep(memory, text);
+    for (uint32_t i = 0; hb_lock_name(c->order, a->locks, i, text, 300); i++)
+        vec_push(&locks, keep(memory, text));
+    out->locks = arena_copy(memory, locks.data, locks.len * sizeof *locks.data);
+    out->lock_count = locks.len;
+    vec_free(&locks);
+}
+
+static const char *lock_of(const check *c, const detect_access *a, arena *memory)
+{
+    char text[300] = "a lock";
+    if (a->lock != HB_NONE) hb_one_lock_name(c->order, a->lock, text, sizeof text);
+    return keep(memory, text);
+}
+
+static void warning_of(const check *c, const detect_warning *w, arena *memory, store_warning *out)
+{
+    *out = (store_warning){.kind = w->kind, .confidence = w->confidence, .id = keep(memory, w->id),
+                           .location = keep(memory, w->location), .key = keep(memory, w->key), .about = keep(memory, w->about),
+                           .why = keep(memory, w->why), .size = w->size, .reason_count = w->reason_count,
+                           .side_count = w->access_count};
+    out->reasons = arena_alloc(memory, w->reason_count * sizeof *out->reasons);
+    for (uint32_t i = 0; i < w->reason_count; i++)
+        out->reasons[i] = keep(memory, w->reasons[i]);
+    out->sides = arena_alloc(memory, w->access_count * sizeof *out->sides);
+    for (uint32_t i = 0; i < w->access_count; i++) {
+        store_side *side = &out->sides[i];
+        side_of(c, &w->accesses[i], memory, side);
+        if (w->kind == DETECT_RACE) continue;
+        side->lock = lock_of(c, &w->accesses[i], memory);
+        const detect_access *holder = &w->holders[i];
+        if (holder->func == PTA_NO_FUNC) continue;
+        side->has_since = true;
+        side->since = place_of(c, holder, memory);
+        side->held = lock_of(c, holder, memory);
+    }
+}
+
+static void count(const check *c, store_record *out)
+{
+    const hb_statistics *h = hb_stats(c->order);
+    const detect_statistics *d = detect_stats(c->found);
+    const store_counter all[] = {
+        {"origins", h->origins},
+        {"threads", h->threads},
+        {"events", h->events},
+        {"called_from_outside", h->outside},
+        {"accesses", h->accesses},
+        {"accesses_unknown", h->accesses_unknown},
+        {"accesses_lost", h->accesses_lost},
+        {"accesses_nowhere", h->accesses_nowhere},
+        {"unknown_calls", c->program->unknown_calls},
+        {"lock_calls", h->lock_calls},
+        {"lock_calls_unknown", h->lock_calls_unknown},
+        {"objects", h->objects},
+        {"objects_shared", d->places_shared},
+        {"pairs", d->pairs},
+        {"pairs_guarded", d->pairs_guarded},
+        {"pairs_ordered", d->pairs_ordered},
+        {"pairs_apart", d->pairs_disjoint},
+        {"suppressed", d->suppressed},
+        {"benign", d->benign},
+    };
+    out->counter_count = sizeof all / sizeof *all;
+    out->counters = arena_copy(&out->memory, all, sizeof all);
+}
+
+void check_record(const check *c, int jobs, store_record *out)
+{
+    const detect_warnings *all = detect_found(c->found);
+    *out = (store_record){.module_count = c->module_count, .warning_count = all->len};
+    out->modules = arena_alloc(&out->memory, c->module_count * sizeof *out->modules);
+    for (uint32_t m = 0; m < c->module_count; m++)
+        store_fingerprint(c->modules[m], jobs, &out->memory, &out->modules[m]);
+    out->warnings = arena_alloc(&out->memory, all->len * sizeof *out->warnings);
+    for (uint32_t i = 0; i < all->len; i++)
+        warning_of(c, &all->data[i], &out->memory, &out->warnings[i]);
+    count(c, out);
+}
