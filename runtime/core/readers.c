@@ -66,7 +66,7 @@ void readers_drop(thread_state *t, ft_site readers, uint32_t times)
     if (!(readers & WHERE_READERS)) return;
     read_vector *v = vector_at(core_of_thread(&t->pub), readers);
     if (__atomic_sub_fetch(&v->refs, times, __ATOMIC_ACQ_REL)) return;
-    __atomic_add_fetch(&core_of_thread(&t->pub)->readers_given_back, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&t->pub.core->given_back, 1, __ATOMIC_SEQ_CST);
     pool_give(t, POOL_READERS + class_of(readers), number_of(readers));
 }
 
@@ -117,7 +117,7 @@ static void replace(access_state *a, ft_cell *c, ft_site readers)
 /* Requires that a cell, whose lock is held, has the vector. */
 static void learn(access_state *a, ft_site readers)
 {
-    readers_learn(a->t, readers, a->epoch, __atomic_load_n(&a->core->readers_given_back, __ATOMIC_ACQUIRE));
+    readers_learn(a->t, readers, a->epoch, __atomic_load_n(&a->core->pub.given_back, __ATOMIC_ACQUIRE));
 }
 
 /* The i-th reader of a cell that has read_vector v, or one reader. */
@@ -178,6 +178,10 @@ void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site wher
     a.epoch = epoch;
     a.where = where;
     ft_cell c = cell_load(cell);
+    if (c.read_site & WHERE_READERS && readers_have(a.core, c.read_site, epoch)) {
+        learn(&a, c.read_site);
+        return;
+    }
     readers_add(&a, &c);
     cell_store(cell, c);
 }

@@ -74,7 +74,7 @@ static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_
 {
     block *chunk = &r->chunks[from >> CHUNK_BITS], *page = &r->pages[from >> PAGE_BITS];
     block *b = is_fine(chunk) ? page : chunk;
-    const uint64_t given_back = __atomic_load_n(&a->core->readers_given_back, __ATOMIC_ACQUIRE);
+    const uint64_t given_back = __atomic_load_n(&a->core->pub.given_back, __ATOMIC_ACQUIRE);
     const uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE);
     if (seq & 1) return false;
     bool compact = b == chunk || !is_fine(page);

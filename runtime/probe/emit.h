@@ -175,6 +175,18 @@ static inline void emit_load_fs(code *c, unsigned reg, int32_t offset)
     emit_load(c, reg, (memory){NO_REGISTER, NO_REGISTER, 1, offset});
 }
 
+static inline void emit_compare32_fs(code *c, unsigned reg, int32_t offset)
+{
+    emit_byte(c, 0x64);
+    emit_compare32(c, reg, (memory){NO_REGISTER, NO_REGISTER, 1, offset});
+}
+
+static inline void emit_compare_fs(code *c, unsigned reg, int32_t offset)
+{
+    emit_byte(c, 0x64);
+    emit_memory(c, true, 0x39, reg, (memory){NO_REGISTER, NO_REGISTER, 1, offset});
+}
+
 static inline void emit_lea_near(code *c, unsigned reg, uint64_t addr)
 {
     emit_byte(c, 0x48 | (reg >> 3) << 2);
@@ -219,6 +231,13 @@ static inline void emit_test8(code *c, unsigned reg, uint8_t mask) /* the lowest
     emit_byte(c, 0xf6);
     emit_byte(c, 0xc0 | (reg & 7));
     emit_byte(c, mask);
+}
+
+static inline void emit_load_number(code *c, unsigned reg, uint64_t number)
+{
+    emit_byte(c, 0x48 | reg >> 3);
+    emit_byte(c, 0xb8 | (reg & 7));
+    emit_bytes(c, &number, sizeof number);
 }
 
 static inline void emit_call_absolute(code *c, uint64_t slot) /* through a pointer below 2 GB */

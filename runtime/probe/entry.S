@@ -4,6 +4,10 @@
  * number of the record, the red zone. The layout must be that of probe_registers, and the code before `busy` is set and
  * after it is cleared must be a straight line of pushes and pops: signal.c undoes it by reading it.
  *
+ * probe_enter_quick: the same for a check whose address is in rax already; rax of the program lies between the return
+ * address and the record. It saves only what C may overwrite, and goes on to probe_enter_check when C could not do it.
+ * Either way rax is off the stack when it returns. While it is not busy, flags are in rax, and later in rbx.
+ *
  * probe_in_core: from C, on the program's stack. */
 #define BUSY 8
 #define PENDING 12
@@ -19,6 +23,8 @@
         .hidden probe_enter_check_idle
         .globl probe_enter_check_popf
         .hidden probe_enter_check_popf
+        .globl probe_enter_check_rest
+        .hidden probe_enter_check_rest
         .globl probe_enter_check_end
         .hidden probe_enter_check_end
 probe_enter_check:
@@ -91,7 +97,9 @@ probe_enter_check_popf:
 3:      popfq
         jmp     4b
 
-        /* A handler that we did not get between: the core puts the check off. The stack is in use. */
+        /* From here on rbx says where the registers are; rsp may not.
+         * A handler that we did not get between: the core puts the check off. The stack is in use. */
+probe_enter_check_rest:
 1:      cld
         mov     %rbx, %rdi
         mov     144(%rbx), %esi
@@ -108,6 +116,77 @@ probe_enter_check_popf:
 probe_enter_check_end:
         .cfi_endproc
         .size probe_enter_check, . - probe_enter_check
+
+        .globl probe_enter_quick
+        .hidden probe_enter_quick
+        .type probe_enter_quick, @function
+        .globl probe_enter_quick_left
+        .hidden probe_enter_quick_left
+        .globl probe_enter_quick_full
+        .hidden probe_enter_quick_full
+        .globl probe_enter_quick_end
+        .hidden probe_enter_quick_end
+        .macro leave_quick
+        mov     %ebx, %eax
+        add     $127, %al
+        sahf
+        pop     %rbx
+        pop     %r11
+        pop     %r10
+        pop     %r9
+        pop     %r8
+        pop     %rdi
+        pop     %rsi
+        pop     %rdx
+        pop     %rcx
+        mov     8(%rsp), %rax
+        popq    (%rsp)
+        .endm
+        .balign 64
+probe_enter_quick:
+        .cfi_startproc
+        push    %rcx
+        push    %rdx
+        push    %rsi
+        push    %rdi
+        push    %r8
+        push    %r9
+        push    %r10
+        push    %r11
+        push    %rbx
+        mov     %rax, %rdi
+        lahf
+        seto    %al
+        mov     %eax, %ebx
+        mov     probe_self@gottpoff(%rip), %rcx
+        mov     %fs:STACK(%rcx), %r9
+        cmpl    $0, %fs:BUSY(%rcx)
+        jne     probe_enter_quick_full
+        test    %r9, %r9
+        je      probe_enter_quick_full
+        movl    $1, %fs:BUSY(%rcx)
+        mov     88(%rsp), %esi
+        lea     224(%rsp), %rdx
+        mov     %rsp, %rax
+        lea     -16(%r9), %rsp
+        mov     %rax, (%rsp)
+        call    probe_quick
+        mov     (%rsp), %rsp
+        mov     probe_self@gottpoff(%rip), %rcx
+        movl    $0, %fs:BUSY(%rcx)
+probe_enter_quick_left:
+        cmpl    $0, %fs:PENDING(%rcx)
+        jne     probe_enter_quick_full
+        test    %al, %al
+        je      probe_enter_quick_full
+        leave_quick
+        ret
+probe_enter_quick_full:
+        leave_quick
+        jmp     probe_enter_check
+probe_enter_quick_end:
+        .cfi_endproc
+        .size probe_enter_quick, . - probe_enter_quick
 
         /* probe_in_core(function, argument) */
         .globl probe_in_core

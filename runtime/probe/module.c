@@ -10,6 +10,7 @@
 #include "runtime/probe/probe.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -205,6 +206,39 @@ void module_start(void)
     scan();
     if (!hook_loader())
         report_say(probe.report, "the loader cannot be watched: modules that are loaded later run unchecked");
+}
+
+/* --- code that the program changes --------------------------------------------------------------------------------
+ * Whoever makes code writable means the bytes that the linker has put there. */
+
+static bool has_code(const probe_module *m, uint64_t start, uint64_t end)
+{
+    for (uint32_t i = 0; i < m->text_count; i++)
+        if (start < m->texts[i].end && end > m->texts[i].start) return true;
+    return false;
+}
+
+/* The lock is taken for modules that are concerned only: handlers of the program may protect data at any time. */
+static void event_writable(uint64_t start, uint64_t end)
+{
+    probe_module *m = __atomic_load_n(&probe.modules, __ATOMIC_ACQUIRE);
+    while (m && !(m->loaded && m->group_count && has_code(m, start, end)))
+        m = m->next;
+    if (!m) return;
+    sys_lock(&probe.module_lock);
+    for (; m; m = m->next)
+        if (m->loaded && m->group_count && has_code(m, start, end) && patch_undo(m))
+            report_say(probe.report, "%s makes its own code writable: from here on it runs unchecked (--engine dynamorio checks it)",
+                       m->report->name);
+    sys_unlock(&probe.module_lock);
+}
+
+__attribute__((visibility("default"))) int mprotect(void *at, size_t size, int protection)
+{
+    if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + size);
+    const long result = sys_call(SYS_mprotect, (long)at, (long)size, protection, 0, 0, 0);
+    if (result < 0) errno = (int)-result;
+    return result < 0 ? -1 : 0;
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */

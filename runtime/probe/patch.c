@@ -451,6 +451,32 @@ void patch_restore(const probe_module *m, const patch_group *g)
     sys_protect((void *)first, size, PROT_READ | PROT_EXEC);
 }
 
+/* A byte at a time would leave half a jump for a thread that comes by: the jump goes last, and in one piece. */
+static void write_original(const probe_module *m, const patch_group *g)
+{
+    const uint8_t *bytes = m->originals + g->saved;
+    const unsigned head = g->size < PROBE_JUMP ? g->size : PROBE_JUMP;
+    uint64_t whole;
+    memcpy((uint8_t *)g->start + head, bytes + head, g->size - head);
+    memcpy(&whole, (const void *)g->start, sizeof whole);
+    memcpy(&whole, bytes, head);
+    if (text_at(m, g->start + sizeof whole - 1))
+        *(volatile uint64_t *)g->start = whole;
+    else
+        memcpy((void *)g->start, bytes, head);
+}
+
+bool patch_undo(probe_module *m)
+{
+    if (!m->originals || !protect_texts(m, PROT_READ | PROT_WRITE | PROT_EXEC)) return false;
+    for (int has_gaps = 0; has_gaps < 2; has_gaps++) /* first who jumps to a gap */
+        for (uint32_t i = 0; i < m->group_count; i++)
+            if ((m->groups[i].gaps > 0) == has_gaps && m->groups[i].way < WAY_NONE) write_original(m, &m->groups[i]);
+    __atomic_store_n(&m->group_count, 0, __ATOMIC_RELEASE);
+    protect_texts(m, PROT_READ | PROT_EXEC);
+    return true;
+}
+
 static void count_ways(const probe_module *m)
 {
     for (uint32_t i = 0; i < m->group_count; i++)

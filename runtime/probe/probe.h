@@ -8,13 +8,15 @@
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
  *   stack.c     stacks of accesses
- *   check.c     what trampolines call when the inlined path cannot settle it
+ *   quick.c     what trampolines call when the inlined path cannot settle it, where that is simple
+ *   check.c     and where it is not
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
  *   callback.c  functions of the program that libraries call back
  *   symbol.c    the real functions behind the wrappers
  *   thread.c    threads: birth, death, names
  *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
+ *   cancel.c    cancellation
  *   system.c    system calls and memory without libc; names.h  its functions are not the program's
  *
  * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core
@@ -34,7 +36,7 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
-enum { PROBE_REPS = 4 };
+enum { PROBE_REPS = 4, PROBE_KNOWN = 512 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
 
@@ -56,6 +58,8 @@ typedef struct { /* one way to call C from a trampoline; trampolines name it by 
     ft_site site;
     uint8_t kind;   /* record_kind */
     uint8_t number; /* of the action at its site */
+    uint8_t size;   /* of a check for probe_quick */
+    bool is_write;  /* likewise */
 } probe_record;
 
 /* --- trampolines (tramp.c) ---------------------------------------------------------------------------------------- */
@@ -150,6 +154,8 @@ typedef struct probe_module {
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
 const char *patch_module(probe_module *m);
 void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
+/* All of its bytes as they were, while it may be running; what is in trampolines finds its way. False: not possible. */
+bool patch_undo(probe_module *m);
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
@@ -177,6 +183,10 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
+    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there. The
+     * thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
+    uint32_t known[PROBE_KNOWN];
+    uint64_t known_epoch, known_given_back;
     struct probe_stacks *stacks; /* stack.c */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
@@ -192,7 +202,7 @@ typedef struct {
     bool disabled;         /* the program runs as if there were no engine */
     probe_record *records; /* PROBE_RECORDS of them, reserved */
     uint32_t record_count;
-    uint64_t *low;       /* a page below 2 GB: [0] the address of probe_enter_check */
+    uint64_t *low; /* a page below 2 GB: [0] the address of probe_enter_check, [1] of probe_enter_quick */
     int32_t self_offset; /* of probe_self from the thread pointer */
     probe_module *modules;
     uint32_t module_lock;
@@ -209,7 +219,10 @@ extern probe_state probe; /* the one mutable global of this folder, with probe_s
 enum { PROBE_RECORDS = 1 << 24 };
 
 void probe_enter_check(void);                                  /* entry.S */
+void probe_enter_quick(void);                                  /* entry.S */
 void probe_check(probe_registers *registers, uint32_t record); /* check.c */
+/* Does the check at addr if nothing is special; `sp`: of the program. False: it must be done by probe_check. quick.c */
+bool probe_quick(uint64_t addr, uint32_t record, uint64_t sp);
 void probe_deliver(probe_registers *registers);                /* signal.c: a signal that has waited */
 
 /* Runs function(argument) on the thread's own stack while signals wait. */
@@ -231,6 +244,34 @@ void sys_unlock(uint32_t *lock);
 /* --- stack.c ------------------------------------------------------------------------------------------------------ */
 
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
+
+/* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. */
+enum { STACK_MEMOS = 256, STACK_WORDS = 40 };
+typedef struct {
+    ft_site site, result; /* result 0: empty */
+    uint64_t sp;
+    uint32_t count;
+    bool overflow; /* more was read than is remembered */
+    struct {
+        uint64_t at, value;
+    } words[STACK_WORDS];
+} stack_memo;
+typedef struct probe_stacks {
+    stack_memo memos[STACK_MEMOS];
+} probe_stacks;
+
+static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint64_t sp)
+{
+    return &stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
+}
+/* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
+static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
+{
+    if (!memo->result || memo->site != site || memo->sp != sp) return false;
+    for (uint32_t i = 0; i < memo->count; i++)
+        if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
+    return true;
+}
 void stack_forget(void);                               /* the thread ends */
 bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */
 
@@ -300,6 +341,7 @@ void thread_forked(void);
 
 void signal_start(void);
 void signal_forked(void);
+bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */
 bool signal_own_trap(void); /* SIGTRAP is ours from now on */
 
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="

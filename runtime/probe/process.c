@@ -272,6 +272,7 @@ static void make_core(const report_options *options, const char *program)
     if (problem) process_refuse(problem);
     ft_host core_host = report_core_host(probe.report);
     if (barrier_is_possible()) core_host.barrier = barrier_by_kernel;
+    if (core_host.stack) core_host.stack = stack_of_access; /* without a detour */
     probe.low_next = true;
     probe.report->core = probe.core = ft_create(&core_host);
     probe.low = probe.core ? near_zero_map(PROBE_PAGE) : NULL;
@@ -281,6 +282,7 @@ static void make_core(const report_options *options, const char *program)
         process_refuse("no memory below 2 GB, or not enough of it: use --engine dynamorio");
     ft_set_limits(probe.core, &(ft_limits){.shadow_bytes = options->memory});
     probe.low[0] = (uint64_t)probe_enter_check;
+    probe.low[1] = (uint64_t)probe_enter_quick;
     if (!sys_protect(probe.low, PROBE_PAGE, PROT_READ)) process_refuse("memory cannot be protected");
 }
 

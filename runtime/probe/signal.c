@@ -34,7 +34,9 @@ static struct {
     bool owns_trap;
 } signals;
 
-extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_end[];
+extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_rest[],
+    probe_enter_check_end[];
+extern const char probe_enter_quick_left[], probe_enter_quick_full[], probe_enter_quick_end[];
 
 /* --- the program's own state -------------------------------------------------------------------------------------- */
 
@@ -43,7 +45,16 @@ typedef struct {
     int64_t where[16]; /* saved registers, likewise; 0: not saved */
     int64_t flags_at;  /* saved flags, likewise; 0: not there */
     bool flags_in_rax, overflow_in_rax;
+    bool flags_in_rbx; /* with overflow */
 } undo;
+
+static bool is_quick_call(const uint8_t *at, const insn *i)
+{
+    uint32_t slot;
+    if (i->opcode != 0xff || i->modrm != 0x14 || i->disp_size != 4) return false;
+    memcpy(&slot, at + i->disp_at, sizeof slot);
+    return slot == (uint32_t)(uint64_t)&probe.low[1];
+}
 
 /* Follows one instruction of ours. */
 static void undo_step(undo *u, const uint8_t *at, const insn *i)
@@ -59,10 +70,23 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->where[reg] = 0;
         u->sp += 8;
     }
+    if (is_quick_call(at, i)) { /* it takes rax off the stack */
+        u->sp += 8;
+        u->where[RAX] = 0;
+    }
     switch (i->opcode) {
     case 0x68:
         u->sp -= 8;
         break; /* push $number */
+    case 0x04:
+        u->overflow_in_rax = false;
+        break; /* add $127, %al: it is where it belongs */
+    case 0x8b: /* mov 8(%rsp), %rax */
+        if (i->rex == 0x48 && i->modrm == 0x44 && i->disp_size == 1 && at[i->disp_at] == 8) u->where[RAX] = 0;
+        break;
+    case 0x8f: /* popq (%rsp) */
+        u->sp += 8;
+        break;
     case 0x9c:
         u->sp -= 8;
         u->flags_at = u->sp;
@@ -75,7 +99,7 @@ static void undo_step(undo *u, const uint8_t *at, const insn *i)
         u->flags_in_rax = true;
         break;
     case 0x9e:
-        u->flags_in_rax = u->overflow_in_rax = false, u->flags_at = 0;
+        u->flags_in_rax = u->overflow_in_rax = u->flags_in_rbx = false, u->flags_at = 0;
         break;
     case 0x8d: /* lea disp(%rsp), %rsp */
         if ((i->modrm & 0x3f) != 0x24 || i->rex != 0x48) break;
@@ -106,6 +130,10 @@ static void undo_apply(const undo *u, greg_t *regs, uint64_t pc)
     const greg_t status = 0x8d5, rax = regs[REG_RAX], overflow = 0x800;
     const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u->sp;
     if (u->flags_at) memcpy(&regs[REG_EFL], (const void *)(sp + (uint64_t)u->flags_at), sizeof(greg_t));
+    if (u->flags_in_rbx) {
+        const greg_t rbx = regs[REG_RBX];
+        regs[REG_EFL] = (regs[REG_EFL] & ~status) | (rbx >> 8 & 0xff & status) | (rbx & 1 ? overflow : 0);
+    }
     if (u->flags_in_rax) {
         greg_t flags = regs[REG_EFL] & ~(status & ~overflow);
         flags |= rax >> 8 & 0xff & status;
@@ -176,7 +204,11 @@ static void undo_registers(const probe_registers *r, greg_t *regs)
 /* In probe_enter_check, while it is not busy. */
 static bool undo_entry(greg_t *regs)
 {
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    uint64_t pc = (uint64_t)regs[REG_RIP];
+    if (pc >= (uint64_t)probe_enter_check_rest) { /* after a signal was delivered late: as if it were back already */
+        regs[REG_RSP] = regs[REG_RBX];
+        pc = (uint64_t)probe_enter_check_idle;
+    }
     const int64_t outer = -(PROBE_RED_ZONE + 16); /* record and return address */
     undo u = {.sp = outer};
     uint64_t from = (uint64_t)probe_enter_check;
@@ -187,6 +219,30 @@ static bool undo_entry(greg_t *regs)
             u.where[r] = u.sp;
         }
         u.flags_at = u.sp -= 8;
+    }
+    undo_walk(&u, from, pc);
+    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u.sp;
+    uint64_t record;
+    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
+    undo_apply(&u, regs, probe.records[record % PROBE_RECORDS].pc);
+    return true;
+}
+
+/* In probe_enter_quick, while it is not busy. */
+static bool undo_quick(greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    static const uint8_t pushed[] = {RCX, RDX, RSI, RDI, R8, R9, R10, R11, RBX};
+    undo u = {.sp = -(PROBE_RED_ZONE + 24)}; /* record, rax and return address */
+    u.where[RAX] = -(PROBE_RED_ZONE + 16);
+    uint64_t from = (uint64_t)probe_enter_quick;
+    if (pc >= (uint64_t)probe_enter_quick_left) {
+        from = (uint64_t)(pc >= (uint64_t)probe_enter_quick_full ? probe_enter_quick_full : probe_enter_quick_left);
+        for (unsigned i = 0; i < sizeof pushed; i++) {
+            u.sp -= 8;
+            u.where[pushed[i]] = u.sp;
+        }
+        u.flags_in_rbx = true;
     }
     undo_walk(&u, from, pc);
     const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u.sp;
@@ -228,6 +284,7 @@ static bool show_program(greg_t *regs)
     const probe_module *m = module_of_trampoline(pc);
     if (m) return undo_trampoline(m, regs);
     if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
+    if (pc >= (uint64_t)probe_enter_quick && pc < (uint64_t)probe_enter_quick_end) return undo_quick(regs);
     return undo_jump(regs);
 }
 
@@ -503,6 +560,20 @@ void signal_start(void)
     for (int number = 1; number < SIGNALS; number++)
         if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
             real_sigaction()(number, &fault_action, NULL);
+}
+
+bool signal_take(int number)
+{
+    struct { /* as the kernel has it */
+        void (*handler)(int, siginfo_t *, void *);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } now;
+    if (sys_call(SYS_rt_sigaction, number, 0, (long)&now, KERNEL_SET, 0, 0) || !(now.flags & SA_SIGINFO)) return false;
+    signals.program[number] = (struct sigaction){.sa_sigaction = now.handler, .sa_flags = SA_SIGINFO};
+    now.handler = event_signal;
+    return !sys_call(SYS_rt_sigaction, number, (long)&now, 0, KERNEL_SET, 0, 0);
 }
 
 void signal_forked(void)

@@ -5,39 +5,12 @@
 
 #include <sys/mman.h>
 
-enum { MEMOS = 64, WORDS = 2 * FT_FRAMES };
-
-typedef struct {
-    ft_site site, result; /* result 0: empty */
-    uint64_t sp;
-    uint32_t count;
-    bool overflow; /* more was read than is remembered */
-    struct {
-        uint64_t at, value;
-    } words[WORDS];
-} stack_memo;
-
-struct probe_stacks {
-    stack_memo memos[MEMOS];
-};
-
 static stack_memo *memo_of(probe_thread *self, ft_site site, uint64_t sp)
 {
     if (!self->stacks)
         self->stacks = sys_map(NULL, sizeof *self->stacks, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    if (!self->stacks) return NULL;
-    uint64_t hash = (site ^ sp << 20) * 0x9e3779b97f4a7c15u;
-    return &self->stacks->memos[hash >> 58];
-}
-_Static_assert(MEMOS == 1 << (64 - 58), "the hash's bits");
-
-/* Requires that the words are of this thread's stack, above its stack pointer. */
-static bool is_same(const stack_memo *memo)
-{
-    for (uint32_t i = 0; i < memo->count; i++)
-        if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
-    return true;
+    return self->stacks ? stack_memo_of(self->stacks, site, sp) : NULL;
 }
 
 bool stack_read(uint64_t from, void *to, size_t size)
@@ -52,7 +25,7 @@ bool stack_read(uint64_t from, void *to, size_t size)
     const uint64_t value = *(const uint64_t *)from;
     *(uint64_t *)to = value;
     if (!memo) return true;
-    if (memo->count < WORDS) {
+    if (memo->count < STACK_WORDS) {
         memo->words[memo->count].at = from;
         memo->words[memo->count++].value = value;
     } else {
@@ -67,8 +40,7 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
     probe_thread *self = &probe_self;
     if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
     stack_memo *memo = memo_of(self, site, self->stack_seen);
-    if (memo && memo->result && memo->site == site && memo->sp == self->stack_seen && is_same(memo))
-        return memo->result;
+    if (memo && stack_is_remembered(memo, site, self->stack_seen)) return memo->result;
     if (memo) {
         memo->result = 0;
         memo->site = site;

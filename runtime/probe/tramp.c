@@ -17,20 +17,31 @@
  *   done:   add $127, %al;  sahf;  pop ...;  lea 128(%rsp), %rsp
  *
  * An address that is known now needs neither a nor the first lines. The directory lies below 2 GB, so its address fits
- * into an instruction. The slow part is out of line: it restores all, and calls C with the registers of the program
- * below the red zone; C computes the address again.
+ * into an instruction. The slow part is out of line: it restores all, and calls C (quick.c) with the address, which is
+ * computed again; what C cannot do there is done with all registers of the program below the red zone (check.c).
  *
  * Everything between is described by spans, so that a signal handler can be shown the program's own state. */
 #include "runtime/probe/emit.h"
 #include "runtime/probe/insn.h"
 #include "runtime/probe/probe.h"
 
-enum { SLOW_PARTS = 96, SLOW_JUMPS = 12, SITE_LIMIT = 255 };
+enum { SLOW_PARTS = 96, SLOW_JUMPS = 16, SITE_LIMIT = 255 };
+
+typedef enum { FORM_FIXED, FORM_COMPUTED, FORM_CALL } check_form;
+
+typedef struct {
+    const plan_action *action;
+    check_form form;
+    uint64_t address; /* FORM_FIXED */
+    uint8_t a, b, c;
+} check_plan;
 
 typedef struct { /* a call of C, out of line */
     uint32_t record;
     uint64_t pc;
+    check_plan plan;
     size_t jumps[SLOW_JUMPS]; /* that lead here */
+    bool by_cell[SLOW_JUMPS]; /* since a cell is not as it should be */
     uint8_t jump_count, saved_count;
     uint8_t saved[4];
     bool flags, overflow; /* saved in rax */
@@ -46,7 +57,7 @@ typedef struct {
 
 size_t tramp_bound(uint32_t actions, uint32_t instructions, uint32_t ranges)
 {
-    return (size_t)actions * 384 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
+    return (size_t)actions * 512 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
 }
 
 static void add_span(builder *b, span_kind kind, uint64_t pc, const slow_part *slow)
@@ -79,20 +90,13 @@ static uint32_t add_record(builder *b, const plan_site *site, unsigned number, r
         .site = m->first_site + (ft_site)(site - m->plan->sites),
         .kind = (uint8_t)kind,
         .number = (uint8_t)number,
+        .size = (uint8_t)m->plan->actions[site->first_action + number].size,
+        .is_write = m->plan->actions[site->first_action + number].flags & PLAN_WRITE,
     };
     return at;
 }
 
 /* --- a check ------------------------------------------------------------------------------------------------------ */
-
-typedef enum { FORM_FIXED, FORM_COMPUTED, FORM_CALL } check_form;
-
-typedef struct {
-    const plan_action *action;
-    check_form form;
-    uint64_t address; /* FORM_FIXED */
-    uint8_t a, b, c;
-} check_plan;
 
 static bool is_fast_size(uint32_t size)
 {
@@ -171,10 +175,9 @@ static void emit_restore(builder *b, const slow_part *s)
     if (s->saved_count) emit_move_stack(&b->c, PROBE_RED_ZONE);
 }
 
-static void emit_address(builder *b, const check_plan *p, const slow_part *s)
+/* Into register `to`, when the stack pointer is `pushed` below the program's. */
+static void emit_address(builder *b, const plan_action *a, uint8_t to, int64_t pushed)
 {
-    const plan_action *a = p->action;
-    const int64_t pushed = s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0;
     const int64_t disp = a->disp + (a->base == RSP ? pushed : 0);
     if (disp != (int32_t)disp) b->c.failed = true;
     memory m = {.base = a->base < 16 ? a->base : NO_REGISTER,
@@ -182,22 +185,68 @@ static void emit_address(builder *b, const check_plan *p, const slow_part *s)
                 .scale = a->scale,
                 .disp = (int32_t)disp};
     if (a->segment == PLAN_SEGMENT_FS) { /* the thread pointer is its own first word */
-        emit_load_fs(&b->c, p->a, 0);
+        emit_load_fs(&b->c, to, 0);
         if (m.base == NO_REGISTER)
-            m.base = p->a;
+            m.base = to;
         else
-            m.index = p->a, m.scale = 1;
+            m.index = to, m.scale = 1;
     }
-    emit_lea(&b->c, p->a, m);
+    emit_lea(&b->c, to, m);
 }
 
-static void slow_jump(builder *b, slow_part *s, unsigned condition)
+static void slow_jump(builder *b, slow_part *s, unsigned condition, bool by_cell)
 {
     if (s->jump_count == SLOW_JUMPS) {
         b->c.failed = true;
         return;
     }
+    s->by_cell[s->jump_count] = by_cell;
     s->jumps[s->jump_count++] = emit_branch(&b->c, condition);
+}
+
+static void slow_begins(builder *b, const slow_part *s, bool by_cell)
+{
+    for (unsigned j = 0; j < s->jump_count; j++)
+        if (s->by_cell[j] == by_cell) emit_fill(&b->c, s->jumps[j]);
+}
+
+static uint32_t offset_of(uint64_t address) /* of its cell, in its region */
+{
+    const uint32_t in_region = (1u << FT_REGION_BITS) - 1;
+    return (uint32_t)(address & in_region & ~3u) * (sizeof(ft_cell) / FT_GRANULE);
+}
+
+static uint32_t cells_of(const check_plan *p)
+{
+    return p->action->size < FT_GRANULE ? 1 : p->action->size / FT_GRANULE;
+}
+
+/* A read of what several threads read: all cells have the read vector that was found here last, and what is known of it
+ * still is true. Registers are as emit_cells has left them. */
+static void emit_known(builder *b, const check_plan *p, slow_part *s)
+{
+    const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0;
+    for (uint32_t cell = 0; cell < cells_of(p); cell++) {
+        const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
+                          (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
+        if (!cell)
+            emit_load32(&b->c, p->c, m);
+        else
+            emit_compare32(&b->c, p->c, m);
+        if (cell) slow_jump(b, s, JNE, false);
+    }
+    const int32_t self = probe.self_offset;
+    emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + s->record % PROBE_KNOWN * 4));
+    slow_jump(b, s, JNE, false);
+    emit_load_fs(&b->c, p->b, self + (int32_t)offsetof(probe_thread, thread));
+    emit_load32(&b->c, p->c, (memory){p->b, NO_REGISTER, 1, offsetof(ft_thread, epoch)});
+    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
+    slow_jump(b, s, JNE, false);
+    emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
+    emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
+    slow_jump(b, s, JNE, false);
+    emit_restore(b, s);
+    emit_jump(&b->c, b->c.at + s->back);
 }
 
 static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t offset)
@@ -206,8 +255,7 @@ static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t o
     const bool is_fixed = p->form == FORM_FIXED;
     emit_load_fs(&b->c, p->c, probe.self_offset + (int32_t)offsetof(probe_thread, thread));
     emit_load32(&b->c, p->c, (memory){p->c, NO_REGISTER, 1, offsetof(ft_thread, epoch)});
-    const uint32_t cells = p->action->size < FT_GRANULE ? 1 : p->action->size / FT_GRANULE;
-    for (uint32_t cell = 0; cell < cells; cell++) {
+    for (uint32_t cell = 0; cell < cells_of(p); cell++) {
         memory m = {p->b, is_fixed ? NO_REGISTER : p->a, 4, (int32_t)(offset + cell * sizeof(ft_cell))};
         size_t next = 0;
         if (!is_write) {
@@ -217,7 +265,7 @@ static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t o
             m.disp -= (int32_t)offsetof(ft_cell, read);
         }
         emit_compare32(&b->c, p->c, m);
-        slow_jump(b, s, JNE);
+        slow_jump(b, s, JNE, true);
         if (!is_write) emit_fill_short(&b->c, next);
     }
 }
@@ -230,8 +278,8 @@ static void emit_fast_path(builder *b, const check_plan *p, slow_part *s)
     if (p->form == FORM_FIXED) {
         emit_load(&b->c, p->b, absolute(regions + 8 * (p->address >> FT_REGION_BITS)));
         emit_test(&b->c, p->b);
-        slow_jump(b, s, JE);
-        emit_cells(b, p, s, (uint32_t)(p->address & in_region & ~3u) * (sizeof(ft_cell) / FT_GRANULE));
+        slow_jump(b, s, JE, false);
+        emit_cells(b, p, s, offset_of(p->address));
         return;
     }
     emit_move(&b->c, p->b, p->a);
@@ -239,10 +287,10 @@ static void emit_fast_path(builder *b, const check_plan *p, slow_part *s)
     emit_and32(&b->c, p->b, FT_REGION_COUNT - 1);
     emit_load(&b->c, p->b, (memory){NO_REGISTER, p->b, 8, (int32_t)regions});
     emit_test(&b->c, p->b);
-    slow_jump(b, s, JE);
+    slow_jump(b, s, JE, false);
     if (size > 1) {
         emit_test8(&b->c, p->a, (uint8_t)(size - 1));
-        slow_jump(b, s, JNE);
+        slow_jump(b, s, JNE, false);
     }
     emit_and32(&b->c, p->a, in_region & ~3u);
     emit_cells(b, p, s, 0);
@@ -262,12 +310,14 @@ static void emit_action(builder *b, const plan_action *a, uint32_t record, uint6
     p.form = probe.records[record].kind == RECORD_CHECK ? form_of(a, b->module->bias, &p.address) : FORM_CALL;
     choose_registers(&p, s, dead);
     emit_save(b, s);
-    if (p.form == FORM_COMPUTED) emit_address(b, &p, s);
+    s->plan = p;
+    if (p.form == FORM_COMPUTED)
+        emit_address(b, a, p.a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
     emit_save_flags(b, s);
     emit_compare32_zero(&b->c, absolute((uint64_t)&probe.core->concurrent));
     size_t done = 0;
     if (p.form == FORM_CALL) {
-        slow_jump(b, s, JNE);
+        slow_jump(b, s, JNE, false);
     } else {
         done = emit_branch(&b->c, JE);
         emit_fast_path(b, &p, s);
@@ -277,17 +327,37 @@ static void emit_action(builder *b, const plan_action *a, uint32_t record, uint6
     s->back = b->c.len;
 }
 
+/* Requires the program's registers, and the record's number on the stack. */
+static void emit_call(builder *b, const check_plan *p)
+{
+    const plan_action *a = p->action;
+    const bool through_rax = a->segment == PLAN_SEGMENT_FS && a->base == RAX;
+    const bool quick = p->form != FORM_CALL && !through_rax;
+    if (quick) {
+        emit_push(&b->c, RAX);
+        if (p->form == FORM_FIXED)
+            emit_load_number(&b->c, RAX, p->address);
+        else
+            emit_address(b, a, RAX, PROBE_RED_ZONE + 16);
+    }
+    emit_call_absolute(&b->c, (uint64_t)&probe.low[quick]);
+}
+
 static void emit_slow_parts(builder *b)
 {
     for (unsigned i = 0; i < b->slow_count; i++) {
         slow_part *s = &b->slow[i];
         add_span(b, SPAN_SLOW, s->pc, s);
-        for (unsigned j = 0; j < s->jump_count; j++)
-            emit_fill(&b->c, s->jumps[j]);
+        slow_begins(b, s, true);
+        if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
+            emit_known(b, &s->plan, s);
+            add_span(b, SPAN_SLOW, s->pc, s);
+        }
+        slow_begins(b, s, false);
         emit_restore(b, s);
         emit_move_stack(&b->c, -PROBE_RED_ZONE);
         emit_push_number(&b->c, s->record);
-        emit_call_absolute(&b->c, (uint64_t)&probe.low[0]);
+        emit_call(b, &s->plan);
         emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
         emit_jump(&b->c, b->c.at + s->back);
     }

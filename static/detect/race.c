@@ -345,8 +345,10 @@ static bool may_meet(search *s, uint32_t a, uint32_t b)
     return *known;
 }
 
-/* The best case of two groups; false: they do not race. */
-static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, detect_access accesses[2], const hb_place **place)
+enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
+
+/* The best case of two groups, which costs no less than `least`; false: they do not race. */
+static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
     detect *d = s->d;
     const group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
@@ -382,6 +384,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
             accesses[0] = access_of(d, &s->touches[ma->touch], ma->touch, ca, a->atomic);
             accesses[1] = access_of(d, &s->touches[mb->touch], mb->touch, cb, b->atomic);
             *place = ca->exact ? place_of(s, ma) : place_of(s, mb);
+            if (w.rank <= least + GOOD) return true;
         }
     return found;
 }
@@ -452,8 +455,6 @@ static int by_low(const void *a, const void *b)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
-enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
-
 static bool is_settled(const group *g, int least)
 {
     return g->found && g->best.rank <= least + GOOD;
@@ -476,7 +477,7 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
     if (is_settled(ga, least) && is_settled(gb, least)) return;
     found_pair pair;
     detect_warning w;
-    if (!races(s, a, b, &w, pair.accesses, &pair.place)) return;
+    if (!races(s, a, b, least, &w, pair.accesses, &pair.place)) return;
     w.size = ga->extent->width < gb->extent->width ? ga->extent->width : gb->extent->width;
     bool new_a = !ga->found || w.rank < ga->best.rank, new_b = !gb->found || w.rank < gb->best.rank;
     keep(ga, b, &w);

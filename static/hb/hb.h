@@ -5,7 +5,7 @@
  *   call.c       the calls of each function in their order, and where they go
  *   region.c     which code may run between two points: reachability over the code of an origin
  *   join.c       which calls wait for which threads
- *   order.c      shb_ordered: may two points run at the same time?
+ *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
  *                go, and calls; lock_flow.c: in one function; lockset.c: sets of locks as numbers

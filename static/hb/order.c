@@ -81,8 +81,7 @@ static const hb_region *ever_of(const hb *h, uint32_t o)
 {
     hb_life *life = &h->lives[o];
     if (!life->has_ever) {
-        hb_walk walk = {.origin = HB_NONE};
-        hb_region_walk(h, &walk, h->origins.data[o].sites.data, h->origins.data[o].sites.len, &life->ever);
+        hb_life_ever(h, o, &life->ever);
         life->has_ever = true;
     }
     return &life->ever;
@@ -90,7 +89,7 @@ static const hb_region *ever_of(const hb *h, uint32_t o)
 
 static bool is_team(const hb_origin *o)
 {
-    return o->by && (o->by->kind == SYNC_TEAM || o->by->kind == SYNC_TASK);
+    return o->by && o->by->kind == SYNC_TEAM;
 }
 
 /* The chains of creation that lead from `in` to `o`, each origin once in each way: threads may create each other in turn. */
@@ -103,9 +102,9 @@ static bool find_alive(const hb *h, const hb_kin *k, uint32_t o, uint32_t in, hb
         if (parent == in) {
             if (hb_region_has(ever ? ever_of(h, o) : &h->lives[o].live, at)) return true;
         } else if (parent != o && is_ancestor(k, in, parent)) {
-            /* A team ends with all that it has started. */
-            bool outlives = h->lives[o].live.ends && !is_team(&h->origins.data[parent]);
-            if (find_alive(h, k, parent, in, at, ever || outlives, seen)) return true;
+            /* A team ends with all that it has started, and what that has started. */
+            bool outlives = (ever || h->lives[o].live.ends) && !is_team(&h->origins.data[parent]);
+            if (find_alive(h, k, parent, in, at, outlives, seen)) return true;
         }
     }
     return false;
@@ -139,9 +138,9 @@ static bool has_other_way(const hb *h, const hb_kin *k, uint32_t o, uint32_t but
 }
 
 /* Both have led from children of `top`; one of them was started while the other was alive. */
-static bool meet_below(const hb *h, const hb_kin *k, uint32_t top, uint32_t x, uint32_t y)
+static bool meet_below(const hb *h, const hb_kin *k, uint32_t top, uint32_t x, uint32_t y, bool alone)
 {
-    if (k->overlaps[top]) return true;
+    if (!alone && k->overlaps[top]) return true;
     for (uint32_t c = 1; c < h->origins.len; c++) {
         const hb_origin *child = &h->origins.data[c];
         if (!is_parent(k, c, top)) continue;
@@ -151,6 +150,7 @@ static bool meet_below(const hb *h, const hb_kin *k, uint32_t top, uint32_t x, u
             if ((c == y || (to_y && !to_x)) && alive_at(h, k, x, top, child->sites.data[s])) return true;
             if ((c == x || (to_x && !to_y)) && alive_at(h, k, y, top, child->sites.data[s])) return true;
             if (to_x && to_y && c != x && c != y && k->overlaps[c]) return true;
+            if (alone && to_x && to_y && (c == x || c == y)) return true; /* one has led to the other */
         }
     }
     return false;
@@ -159,10 +159,12 @@ static bool meet_below(const hb *h, const hb_kin *k, uint32_t top, uint32_t x, u
 static bool find_meeting(const hb *h, const hb_kin *k, uint32_t x, uint32_t y)
 {
     bool any = false;
+    uint32_t team;
+    if (hb_tasks_of_one(h, x, y, &team)) return !hb_tasks_depend(h, x, y) && meet_below(h, k, team, x, y, true);
     for (uint32_t top = 0; top < h->origins.len; top++) {
         if (!is_ancestor(k, top, x) || !is_ancestor(k, top, y)) continue;
         any = true;
-        if (meet_below(h, k, top, x, y)) return true;
+        if (meet_below(h, k, top, x, y, false)) return true;
     }
     return !any;
 }
@@ -182,8 +184,8 @@ static bool threads_meet(const hb *h, const hb_kin *k, uint32_t x, hb_point a, u
     if (x == y || ox->twin == y) return k->overlaps[x];
     if (ox->kind == HB_ENTRY || oy->kind == HB_ENTRY || ox->kind == HB_OUTSIDE || oy->kind == HB_OUTSIDE) return true;
     bool up = is_ancestor(k, x, y), down = is_ancestor(k, y, x);
-    if (up && (k->overlaps[x] || alive_at(h, k, y, x, a))) return true;
-    if (down && (k->overlaps[y] || alive_at(h, k, x, y, b))) return true;
+    if (up && ((k->overlaps[x] && !hb_with_creator(h, x, a, y)) || alive_at(h, k, y, x, a))) return true;
+    if (down && ((k->overlaps[y] && !hb_with_creator(h, y, b, x)) || alive_at(h, k, x, y, b))) return true;
     if (x && y && ((up && has_other_way(h, k, y, x)) || (down && has_other_way(h, k, x, y)))) return overlaps(h, k, x, y);
     return !up && !down && overlaps(h, k, x, y);
 }
@@ -273,8 +275,9 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64;
+    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
+    if (hb_has_single(h, at.instance) && hb_single_part(h, at, &part)) bits[words - 1] = ((uint64_t)h->instances[at.instance].func << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
         if (hb_region_has(ever_of(h, o), at)) hb_set(bits, 2 * o + 1);
@@ -292,7 +295,7 @@ static uint32_t position_of(hb *h, hb_point at)
     }
     uint32_t *all = &h->positions.position[at.instance];
     if (*all == HB_NONE) {
-        bool parts = false;
+        bool parts = hb_has_single(h, at.instance);
         for (uint32_t o = 1; o < h->origins.len && !parts; o++)
             parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(ever_of(h, o), at.instance);
         *all = parts ? DIFFER : find_position(h, at);
@@ -345,7 +348,7 @@ static bool find_overlap(const hb *h, const hb_kin *k, uint32_t o)
 {
     const hb_origin *origin = &h->origins.data[o];
     const hb_numbers *parents = &k->parents[o];
-    if (origin->kind == HB_MAIN) return false;
+    if (origin->kind == HB_MAIN || hb_task_alone(h, o)) return k->overlaps[o];
     bool again = k->overlaps[o] || origin->kind == HB_OUTSIDE || origin->looped;
     for (uint32_t i = 0; i < parents->len && !again; i++) {
         again = parents->data[i] == o || k->overlaps[parents->data[i]] || parents->data[i] != parents->data[0];

@@ -29,6 +29,7 @@ static bool leads_in_loop(const hb *h, uint32_t instance, unsigned depth)
 static uint8_t kind_of(const hb *h, const pta_call_edge *e, const sync_entry *by)
 {
     if (h->instances[e->caller].func == h->program->outside) return HB_OUTSIDE;
+    if (by && by->kind == SYNC_KEY) return HB_EVENT;
     if (h->program->calls.data[e->call].spawn == PTA_SPAWN_THREAD) return HB_THREAD;
     if (by && by->kind == SYNC_SIGNAL) return HB_SIGNAL;
     if (by && by->kind == SYNC_AT_EXIT) return HB_AT_EXIT;
@@ -184,6 +185,31 @@ static void drop_known_outside(hb *h)
     free(known);
 }
 
+static bool is_run(const hb *h, uint32_t instance)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        if (hb_bit(h->origins.data[o].self, instance)) return true;
+    return false;
+}
+
+/* What is created by code that nobody runs is not created: the share of its creator in a team, which brings nothing new. */
+static void drop_uncreated(hb *h)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t o = 1; o < h->origins.len; o++) {
+            hb_origin *origin = &h->origins.data[o];
+            uint32_t kept = 0;
+            if (origin->kind != HB_THREAD || !origin->sites.len) continue;
+            for (uint32_t i = 0; i < origin->sites.len; i++)
+                if (is_run(h, origin->sites.data[i].instance)) origin->sites.data[kept++] = origin->sites.data[i];
+            changed |= kept != origin->sites.len && !kept;
+            origin->sites.len = kept;
+            if (!kept) memset(origin->self, 0, h->words * sizeof *origin->self);
+        }
+    }
+}
+
 static void find_parents(hb *h, hb_origin *o)
 {
     for (uint32_t p = 0; p < h->origins.len; p++) {
@@ -254,6 +280,7 @@ void hb_origins_open(hb *h)
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
     drop_known_outside(h);
+    drop_uncreated(h);
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_parents(h, &h->origins.data[o]);
     h->base_count = 1;

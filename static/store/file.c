@@ -100,7 +100,7 @@ int store_load(const char *directory, const char *name, store_record *out, race_
     race_error wrong;
     int result = 1;
     if (!bytes)
-        result = errno == ENOENT ? 0 : base_fail(error, "%s: %s", path, errno ? strerror(errno) : "is no saved analysis");
+        result = errno == ENOENT || errno == ENOTDIR ? 0 : base_fail(error, "%s: %s", path, errno ? strerror(errno) : "is no saved analysis");
     else if (store_decode(bytes, size, out, &wrong))
         result = base_fail(error, "%s: %s", path, wrong.text);
     free(bytes);

@@ -212,7 +212,8 @@ static void put_insn(printer *p, const ir_func *ir, ir_value v)
         put_number(p, insn->b);
         if (insn->b) put(p, &ir->args[insn->a], insn->b * (uint32_t)sizeof *ir->args);
     } else {
-        ir_value operands[2] = {insn->a, insn->b};
+        bool spared = insn->op == IR_RESULT || insn->op == IR_CLOBBER; /* what a callee spares is not the caller's doing */
+        ir_value operands[2] = {insn->a, spared ? 0 : insn->b};
         put(p, operands, sizeof operands);
     }
     put(p, &insn->c, sizeof insn->c);

@@ -4,6 +4,7 @@
 json="$RACE_TOOLS/json_get"
 racy=$RACE_BUILD/samples/racy_counter
 [ -f "$racy" ] || skip "the samples are not built"
+cd "$work" || exit 1
 
 # --- what it says ---
 expect 1 "$RACE" check "$racy"
@@ -163,16 +164,16 @@ has_line '^race on calls '
 # Large enough for two threads to meet: the C++ library is in it.
 future=$RACE_BUILD/samples/verdicts/verdict/cpp_future_wrong/clang-O0
 if [ -f "$future" ]; then
-    "$RACE" check --jobs 1 "$future" >"$work/alone" 2>&1
+    "$RACE" check --full --jobs 1 "$future" >"$work/alone" 2>&1
     for run in 1 2 3 4; do
         checks=$((checks + 1))
-        "$RACE" check --jobs 2 "$future" >"$work/together" 2>&1
+        "$RACE" check --full --jobs 2 "$future" >"$work/together" 2>&1
         cmp -s "$work/alone" "$work/together" || fail "with two threads other bytes than with one (run $run)"
     done
 fi
-expect 1 "$RACE" check --format json --jobs 1 "$racy"
+expect 1 "$RACE" check --full --format json --jobs 1 "$racy"
 cp "$work/out" "$work/one"
-expect 1 "$RACE" check --format json --jobs 2 "$racy"
+expect 1 "$RACE" check --full --format json --jobs 2 "$racy"
 cmp -s "$work/out" "$work/one" || fail "the number of threads changes the output"
 expect 1 "$RACE" check --format json "$racy"
 cmp -s "$work/out" "$work/one" || fail "two runs differ"

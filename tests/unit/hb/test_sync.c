@@ -29,9 +29,10 @@ static void test_every_range_of_memory_can_be_read(void)
         for (uint32_t k = 0; k < n; k++) {
             TEST_ASSERT_TRUE_MESSAGE(ranges[k].arg < 6, hb_sync_touches[i].names);
             TEST_ASSERT_TRUE_MESSAGE(ranges[k].size_arg < 6, hb_sync_touches[i].names);
+            TEST_ASSERT_TRUE_MESSAGE(ranges[k].times_arg < 6, hb_sync_touches[i].names);
         }
         for (const char *c = hb_sync_touches[i].text; *c; c++)
-            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rw0123456789:= ", *c), hb_sync_touches[i].names);
+            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rw0123456789:*= ", *c), hb_sync_touches[i].names);
     }
 }
 
@@ -45,6 +46,9 @@ static void test_ranges_have_sizes(void)
     TEST_ASSERT_EQUAL(1, ranges[1].arg);
     TEST_ASSERT_EQUAL_UINT32(1, hb_sync_touch_ranges(hb_sync_touch_find("clock_gettime"), ranges));
     TEST_ASSERT_EQUAL_UINT32(16, ranges[0].size);
+    TEST_ASSERT_EQUAL_UINT32(1, hb_sync_touch_ranges(hb_sync_touch_find("fread"), ranges));
+    TEST_ASSERT_EQUAL(1, ranges[0].size_arg);
+    TEST_ASSERT_EQUAL(2, ranges[0].times_arg);
     TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("memcpy"));
     TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("pthread_cond_wait"));
     TEST_ASSERT_EQUAL_UINT16(0, hb_sync_asks("getpid"));
