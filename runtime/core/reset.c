@@ -97,6 +97,7 @@ void ft_forked_process(ft_thread *thread)
         other->pub.inside = INSIDE_NOT;
         other->hazard = NULL;
         other->wants_reset = RESET_NONE;
+        other->told_lock = 0;
         other->deferred_head = other->deferred_tail = 0;
         if (other != t && !other->is_free) thread_end(core, other);
     }

@@ -3,6 +3,7 @@
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
 #include "static/pointer/passing.h"
+#include "static/pointer/typed.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
 {
@@ -115,14 +116,16 @@ static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
     return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
 }
 
-/* What is copied from or to the middle of bytes, and is not a number of words long, is text or a packet: no pointers. */
-static bool copies_bytes(const generator *g, const ir_value *args)
+/* What is copied from or to the middle of bytes, or to where bytes are declared, and is not a number of words long, is text or a
+ * packet: no pointers. */
+bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size)
 {
     int64_t constant;
     bool back;
-    uint64_t stride = args[IR_CALL_RDX] ? linear_stride(g->ir, args[IR_CALL_RDX], 1, &constant, &back) : 1;
+    uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
-    return walks_bytes(g, args[IR_CALL_RDI], 0) || walks_bytes(g, args[IR_CALL_RSI], 0);
+    if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
+    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0);
 }
 
 /* What is known of a number that is passed; allocators want to know. */
@@ -192,7 +195,7 @@ void generate_call(generator *g, ir_value v)
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
         if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);
         if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        if (size || copies_bytes(g, args)) call.func = g->module->copied;
+        if (size || generate_copies_bytes(g, args[IR_CALL_RDI], args[IR_CALL_RSI], args[IR_CALL_RDX])) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct {
-    bool json, stats, full, diff, stateless;
+    bool json, all, stats, full, diff, stateless;
     check_how how;
     const char *state;
     char **files;
@@ -18,7 +18,7 @@ typedef struct {
 } request;
 
 enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_STATE, KEY_NO_STATE, KEY_FULL,
-       KEY_DIFF };
+       KEY_DIFF, KEY_ALL };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -33,6 +33,7 @@ static const cli_option options[] = {
     {"no-state", 0, KEY_NO_STATE, false},
     {"full", 0, KEY_FULL, false},
     {"diff", 0, KEY_DIFF, false},
+    {"all", 0, KEY_ALL, false},
     {0},
 };
 
@@ -94,6 +95,7 @@ static int parse(int argc, char **argv, request *r)
             return CLI_BAD;
         case KEY_STATS: r->stats = true; break;
         case KEY_OPEN: r->how.open = true; break;
+        case KEY_ALL: r->all = true; break;
         case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
         case KEY_CONFIG: r->how.config = walk.value; break;
         case KEY_STATE: r->state = walk.value; break;
@@ -265,7 +267,7 @@ static int print_all(const check *c, const request *r, const store_record *recor
     if (r->json)
         check_json(c, record, r->stats);
     else
-        check_text(c, record, r->stats);
+        check_text(c, record, r->all, r->stats);
     return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
 }
 
@@ -346,6 +348,7 @@ const command command_check = {
             "\n"
             "options:\n"
             "  --format text|json       text is the default\n"
+            "  --all                    every pair of accesses, not only the surest of each place, and low confidence too\n"
             "  --open                   a library: exported functions may be called by any thread at any time\n"
             "  --suppressions FILE      leave out what ThreadSanitizer's suppressions name: race:FUNCTION, race:FILE,\n"
             "                           race:VARIABLE, deadlock:FUNCTION\n"

@@ -39,7 +39,8 @@ void check_close(check *c);
 void check_record(const check *c, int jobs, store_record *out);
 
 /* check_text.c, check_json.c; the analysis is asked only with `stats`. */
-void check_text(const check *c, const store_record *record, bool stats);
+/* `all`: every pair of accesses, not one for each place, and those of low confidence too. */
+void check_text(const check *c, const store_record *record, bool all, bool stats);
 void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
 json_t *check_json_warning(const store_warning *w);

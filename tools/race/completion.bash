@@ -3,7 +3,9 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
-    check) echo "--format --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help" ;;
+    check)
+        echo "--format --all --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help"
+        ;;
     run)
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
