@@ -169,7 +169,7 @@ static int report(watcher *w, double began)
         if (w->r->json)
             check_json(NULL, &record, false);
         else
-            check_text(NULL, &record, true, false);
+            check_text(NULL, &record, false, false);
     } else if (w->r->json) {
         diff_json(&d, true);
     } else if (!w->known) {
