@@ -35,9 +35,10 @@ static bool change_owner(block *page, thread_state *from, thread_state *to)
 }
 
 /* All pages of the chunk that `owner` has: who comes to one will come to others. */
-static void revoke(thread_state *t, const block *chunk, block *pages, thread_state *owner)
+static void revoke(thread_state *t, uint64_t chunk, thread_state *owner)
 {
     core_state *core = core_of_thread(&t->pub);
+    block *pages = (block *)(chunk * CHUNK_PAGES * sizeof(block));
     uint32_t mine = 0;
     for (unsigned i = 0; i < CHUNK_PAGES; i++)
         if (__atomic_load_n(&pages[i].owner, __ATOMIC_RELAXED) == owner && change_owner(&pages[i], owner, REVOKING))
@@ -51,31 +52,31 @@ static void revoke(thread_state *t, const block *chunk, block *pages, thread_sta
     count_own(&t->stats.revoked);
 }
 
-void page_lock_slowly(thread_state *t, const block *chunk, block *pages, block *page)
+void page_lock_slowly(thread_state *t, block *page)
 {
     core_state *core = core_of_thread(&t->pub);
     for (;;) {
-        __atomic_store_n(&t->hazard, NULL, __ATOMIC_RELEASE);
+        __atomic_store_n(&t->hazard, 0, __ATOMIC_RELEASE);
         thread_state *owner = __atomic_load_n(&page->owner, __ATOMIC_ACQUIRE);
         if (owner == SHARED || !core->host.barrier) {
             block_lock(core, page);
             return;
         }
         if (owner == t || (!owner && change_owner(page, NULL, t))) {
-            if (page_lock_own(t, chunk, page)) return;
+            if (page_lock_own(t, page)) return;
         } else if (owner == REVOKING) {
             spin_wait(core);
         } else if (owner) {
-            revoke(t, chunk, pages, owner);
+            revoke(t, chunk_id(page), owner);
         }
     }
 }
 
-bool page_try_lock(thread_state *t, const block *chunk, block *page)
+bool page_try_lock(thread_state *t, block *page)
 {
     core_state *core = core_of_thread(&t->pub);
     thread_state *owner = __atomic_load_n(&page->owner, __ATOMIC_ACQUIRE);
     if (owner == SHARED || !core->host.barrier) return try_lock(page);
     if (owner != t && (owner || !change_owner(page, NULL, t))) return false;
-    return page_lock_own(t, chunk, page);
+    return page_lock_own(t, page);
 }

@@ -265,7 +265,7 @@ static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint
     return &stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
 }
 /* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
-static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
+__attribute__((always_inline)) static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
 {
     if (!memo->result || memo->site != site || memo->sp != sp) return false;
     for (uint32_t i = 0; i < memo->count; i++)
