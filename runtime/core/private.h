@@ -101,8 +101,8 @@ typedef struct {
     uint16_t form;
     uint16_t hits;      /* accesses to a part that the one cell settled: after some, refining is cheaper */
     uint32_t committed; /* page: its cells cost memory */
-    uint32_t unused;
-    uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: not 0: there may be */
+    uint32_t revoked;   /* the first page of a chunk: how often pages of it were (lock.c) */
+    uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: or 0 */
     struct thread_state *owner; /* page: lock.c */
     ft_cell cell;               /* when compact */
     uint64_t filler[2];
@@ -447,7 +447,8 @@ __attribute__((always_inline)) static inline void block_unlock(block *b)
 {
     __atomic_store_n(&b->seq, __atomic_load_n(&b->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
-__attribute__((always_inline)) static inline uint64_t chunk_id(const block *page) /* the same for all pages of a chunk, for no others; not 0 */
+/* The same for all pages of a chunk, another one for others; not 0. */
+__attribute__((always_inline)) static inline uint64_t chunk_id(const block *page)
 {
     return (uint64_t)page / (CHUNK_PAGES * sizeof(block));
 }
@@ -459,6 +460,20 @@ __attribute__((always_inline)) static inline bool page_lock_own(thread_state *t,
     if (unlikely(__atomic_load_n(&page->owner, __ATOMIC_ACQUIRE) != t)) return false;
     __atomic_store_n(&page->seq, __atomic_load_n(&page->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     return true;
+}
+#define OWNER_SHARED ((thread_state *)2) /* nobody's any more */
+/* The same for a page that is shared as well, if nobody has it just now; no hazard is left when it fails. */
+__attribute__((always_inline)) static inline bool page_lock_quickly(thread_state *t, block *page)
+{
+    const thread_state *owner = __atomic_load_n(&page->owner, __ATOMIC_ACQUIRE);
+    if (likely(owner == t)) {
+        if (likely(page_lock_own(t, page))) return true;
+        __atomic_store_n(&t->hazard, 0, __ATOMIC_RELEASE);
+        return false;
+    }
+    uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
+    return owner == OWNER_SHARED && !(seq & 1) &&
+           __atomic_compare_exchange_n(&page->seq, &seq, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 void page_lock_slowly(thread_state *t, block *page);
 static inline void page_lock(thread_state *t, block *page)
@@ -484,7 +499,7 @@ region *region_make(core_state *core, uint64_t addr); /* the same; made when it 
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
 /* Makes the access to a part of one page that is fine already; false: it is not, and perhaps not all was done. */
 bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
-/* `size` bytes of one cell, if its page is fine and no synchronisation object is near. Requires that the thread is inside. */
+/* `size` bytes of one cell, if its page is fine, with no synchronisation object near. Requires a thread that is inside. */
 bool shadow_apply_part(thread_state *t, region *r, uint64_t addr, uint32_t size, access_op op, ft_site where);
 void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */

@@ -1,6 +1,6 @@
-/* The first access of an epoch to whole cells of one fine page, or to a part of one cell, where nothing is special: no race,
- * no synchronisation object near. This is what most accesses are that the same-epoch path does not settle, so engines
- * compile it into their own slow path; check.c does the same for ft_read and ft_write.
+/* The first access of an epoch to whole cells of one fine page, or to a part of one cell, where nothing is special: no
+ * race, no synchronisation object near. This is what most accesses are that the same-epoch path does not settle, so
+ * engines compile it into their own slow path; check.c does the same for ft_read and ft_write.
  *
  *     region *r = quick_begin(t, addr, size);
  *     if (r) done = quick_apply(t, r, addr, size, op, where), quick_end(t, done);
@@ -81,19 +81,16 @@ __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, r
     return done;
 }
 
-/* The same, still shorter: one or two whole cells that are alike, in a page of the thread's own. No call is in it, so that
- * a compiler has nothing to save. Requires that the thread is inside, and `size` 4 or 8, aligned. */
-__attribute__((always_inline)) static inline bool quick_apply_own(thread_state *t, region *r, uint64_t addr, uint64_t size,
-                                                                  access_op op, ft_site where)
+/* The same, still shorter: one or two whole cells that are alike, in a page that nobody else has just now. No call is in
+ * it, so that a compiler has nothing to save. Requires that the thread is inside, and `size` 4 or 8, aligned. */
+__attribute__((always_inline)) static inline bool quick_apply_own(thread_state *t, region *r, uint64_t addr,
+                                                                  uint64_t size, access_op op, ft_site where)
 {
     const uint64_t at = addr & (REGION_SIZE - 1);
     block *page = &r->pages[at >> PAGE_BITS];
     cell_half *cell = (cell_half *)&r->cells[at / FT_GRANULE];
     const uint32_t epoch = t->pub.epoch;
-    if (!page_lock_own(t, page)) {
-        __atomic_store_n(&t->hazard, 0, __ATOMIC_RELEASE);
-        return false;
-    }
+    if (unlikely(!page_lock_quickly(t, page))) return false;
     const uint64_t epochs = __atomic_load_n(&cell[0], __ATOMIC_RELAXED);
     const uint64_t sites = __atomic_load_n(&cell[1], __ATOMIC_RELAXED);
     const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);

@@ -183,8 +183,8 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there. The
-     * thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
+    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there.
+     * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;
     struct probe_stacks *stacks; /* stack.c */

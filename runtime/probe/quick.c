@@ -1,9 +1,9 @@
-/* The frequent cases of a check that the inlined path cannot settle: data that several threads read, parts of cells, and the
- * first access of an epoch. Called with signals waiting. What it cannot do is done anew by check.c. */
+/* The frequent cases of a check that the inlined path cannot settle: data that several threads read, parts of cells,
+ * and the first access of an epoch. Called with signals waiting. What it cannot do is done anew by check.c. */
 #include "runtime/core/quick.h"
 #include "runtime/probe/probe.h"
 
-/* What other threads read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
+/* What others read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
 static inline bool is_known(probe_thread *self, const thread_state *t, const region *r, uint64_t addr, uint32_t size,
                             uint32_t number)
 {
@@ -58,8 +58,8 @@ static inline bool is_known_in_split(const thread_state *t, const region *r, uin
     return __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE) == seq;
 }
 
-__attribute__((always_inline)) static inline bool quick_access(probe_thread *self, region *r, uint64_t addr, uint64_t size,
-                                                               access_op op, ft_site site, uint64_t sp)
+__attribute__((always_inline)) static inline bool quick_access(probe_thread *self, region *r, uint64_t addr,
+                                                               uint64_t size, access_op op, ft_site site, uint64_t sp)
 {
     thread_state *t = (thread_state *)self->thread;
     const ft_site where = remembered_stack(self->stacks, site, sp);
@@ -96,8 +96,9 @@ __attribute__((noinline)) static bool leave_busily(thread_state *t)
 }
 
 /* Most of them: 4 or 8 bytes in a page that the thread has for itself. */
-__attribute__((always_inline)) static inline bool quick_own(probe_thread *self, const probe_record *record, uint64_t addr,
-                                                            uint64_t size, access_op op, uint32_t number, uint64_t sp)
+__attribute__((always_inline)) static inline bool quick_own(probe_thread *self, const probe_record *record,
+                                                            uint64_t addr, uint64_t size, access_op op,
+                                                            uint32_t number, uint64_t sp)
 {
     thread_state *t = (thread_state *)self->thread;
     core_state *core = (core_state *)probe.core;
@@ -113,7 +114,8 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
     bool done = likely(!__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE)) &&
                 likely(quick_apply_own(t, r, addr, size, op, where & ~WHERE_READERS));
     __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
-    if (unlikely(t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED))) return leave_busily(t) && done;
+    if (unlikely(t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)))
+        return leave_busily(t) && done;
     if (unlikely(!done)) return quick_in_general(addr, number, sp);
     count_own(&t->stats.slow);
     return true;
@@ -134,15 +136,21 @@ __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number,
     return quick_in_general(addr, number, sp);
 }
 
+/* One function each, so that each saves only what it uses. */
+#define QUICK(name, size, op)                                                                                          \
+    __attribute__((noinline)) static bool name(uint64_t addr, uint32_t number, uint64_t sp)                            \
+    {                                                                                                                  \
+        return quick_own(&probe_self, &probe.records[number], addr, size, op, number, sp);                             \
+    }
+QUICK(quick_read_4, 4, OP_READ)
+QUICK(quick_write_4, 4, OP_WRITE)
+QUICK(quick_read_8, 8, OP_READ)
+QUICK(quick_write_8, 8, OP_WRITE)
+
 bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
 {
     const probe_record *record = &probe.records[number];
-    probe_thread *self = &probe_self;
-    if (record->size == 8)
-        return record->is_write ? quick_own(self, record, addr, 8, OP_WRITE, number, sp)
-                                : quick_own(self, record, addr, 8, OP_READ, number, sp);
-    if (record->size == 4)
-        return record->is_write ? quick_own(self, record, addr, 4, OP_WRITE, number, sp)
-                                : quick_own(self, record, addr, 4, OP_READ, number, sp);
+    if (record->size == 8) return record->is_write ? quick_write_8(addr, number, sp) : quick_read_8(addr, number, sp);
+    if (record->size == 4) return record->is_write ? quick_write_4(addr, number, sp) : quick_read_4(addr, number, sp);
     return record->size < FT_GRANULE ? quick_part(addr, number, sp) : quick_in_general(addr, number, sp);
 }

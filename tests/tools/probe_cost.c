@@ -2,8 +2,8 @@
  *
  *   probe_cost        prints, for each kind of access, the instructions of one iteration
  *
- * To be run natively and under an engine that keeps the program's thread (the embedded one); the difference is the cost of a
- * check. tools/core-cost --probe does this. */
+ * To be run natively and under an engine that keeps the program's threads (the embedded one); the difference is the
+ * cost of a check. tools/core-cost --probe does this. */
 #include <emmintrin.h>
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIMES = 100 };
+enum { TIMES = 100, PAUSE = 200000 };
 
 static struct { /* what the tracer looks at, in memory that both have */
     volatile long running; /* a kind is being counted; -1: the end */
@@ -53,7 +53,7 @@ LOOP(read_each, uint64_t, (void)p[i])
 LOOP(read_16, uint64_t, __asm__ volatile("movdqa %0, %%xmm0" : : "m"(*(const __m128i *)(uintptr_t)p) : "xmm0"))
 
 #define KIND(name, function, prepare) {name, (void (*)(volatile void *))(uintptr_t)function, prepare}
-enum { ONCE, NEW_EPOCH, BOTH };
+enum { ONCE, BOTH, NEW_EPOCH }; /* the last ones end the epoch of the others */
 static const struct {
     const char *name;
     void (*function)(volatile void *);
@@ -79,9 +79,10 @@ static uint64_t *area(unsigned kind)
 static void *other(void *unused)
 {
     (void)unused;
+    pthread_barrier_wait(&barrier);
+    usleep(PAUSE); /* not ordered, but later */
     for (unsigned k = 0; k < KINDS; k++)
         if (kinds[k].prepare == BOTH) kinds[k].function(area(k));
-    pthread_barrier_wait(&barrier);
     pthread_barrier_wait(&barrier);
     return NULL;
 }
@@ -89,7 +90,8 @@ static void *other(void *unused)
 static int trace(pid_t pid)
 {
     int status;
-    if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0) || waitpid(pid, &status, __WALL) < 0) return 1;
+    if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0)) return 1;
+    if (waitpid(pid, &status, __WALL) < 0) return 1;
     while (shared->running >= 0) {
         if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) || waitpid(pid, &status, __WALL) < 0 || !WIFSTOPPED(status)) return 1;
         if (shared->running > 0) shared->counts[shared->running - 1]++;
@@ -117,20 +119,24 @@ int main(void)
     pthread_t thread;
     if (pthread_create(&thread, NULL, other, NULL)) return 2;
     pthread_barrier_wait(&barrier);
-    for (unsigned k = 0; k < KINDS; k++) { /* what is done the first time, is done */
-        kinds[k].function(area(k));
-        kinds[k].function(area(k));
-    }
+    for (unsigned k = 0; k < KINDS; k++) /* what is done the first time, is done */
+        for (int i = 0; i < 3; i++)
+            kinds[k].function(area(k));
+    usleep(2 * PAUSE);
     shared->running = KINDS + 1; /* the tracer begins */
     while (!shared->counts[KINDS])
         ;
-    for (unsigned k = 0; k < KINDS; k++) {
-        shared->running = KINDS + 1;
-        if (kinds[k].prepare == NEW_EPOCH) tick();
-        shared->running = k + 1;
-        kinds[k].function(area(k));
-        shared->running = KINDS + 1;
-    }
+    for (int i = 0; i < 2; i++) /* the second time counts */
+        for (unsigned k = 0; k < KINDS; k++) {
+            if (kinds[k].prepare == NEW_EPOCH)
+                tick();
+            else
+                kinds[k].function(area(k));
+            shared->counts[k] = 0;
+            shared->running = k + 1;
+            kinds[k].function(area(k));
+            shared->running = KINDS + 1;
+        }
     shared->running = -1;
     int status;
     if (waitpid(tracer, &status, 0) < 0 || status) {
