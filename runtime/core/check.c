@@ -13,6 +13,8 @@
 #include "runtime/core/private.h"
 #include "runtime/core/quick.h"
 
+enum { KEEP_OBJECTS = 1 }; /* as the site of OP_CLEAR */
+
 bool cell_settled(const access_state *a, const ft_cell *c)
 {
     if (a->op == OP_CLEAR) return cell_is_empty(*c);
@@ -37,6 +39,7 @@ void cell_apply(access_state *a, ft_cell *c, uint64_t addr, uint32_t size)
     }
     const bool has_vector = c->read_site & WHERE_READERS;
     if (a->op == OP_CLEAR) {
+        if (a->site == KEEP_OBJECTS) sync_tell_readers(a, c, addr);
         readers_drop(a->t, c->read_site, 1);
         *c = (ft_cell){0};
         return;
@@ -125,8 +128,6 @@ static inline void apply(access_state *a, ft_strided e)
         shadow_apply(a, e.addr, e.size);
     if (a->races) access_tell_races(a);
 }
-
-enum { KEEP_OBJECTS = 1 }; /* as the site of OP_CLEAR */
 
 /* What is not settled. Requires that the thread is inside. */
 __attribute__((always_inline)) static inline void check_inside(thread_state *t, ft_strided e, access_op op,
@@ -330,6 +331,9 @@ void ft_write_strided(ft_thread *thread, ft_strided elements, ft_site site)
 
 void ft_clear(ft_thread *thread, uint64_t addr, uint64_t size)
 {
-    if (!is_concurrent(thread->core)) return; /* what the cells know is ordered before everything to come */
-    check_any(thread, (ft_strided){.addr = addr, .size = size, .count = 1}, OP_CLEAR, 0);
+    const ft_strided range = normalised((ft_strided){.addr = addr, .size = size, .count = 1});
+    if (is_concurrent(thread->core))
+        check_slow(state_of(thread), range, OP_CLEAR, 0);
+    else /* what the cells know is ordered before everything to come; but nothing here is atomic any more */
+        sync_forget_range(core_of_thread(thread), range.addr, range.size);
 }

@@ -173,8 +173,15 @@ typedef struct thread_state {
     uint32_t deferred_head,
         deferred_tail; /* a ring: handlers put at the tail, the interrupted call takes at the head */
     deferred_check deferred[DEFERRED];
-    uint32_t pending_count; /* plain reads of atomic locations: */
-    uint64_t pending[PENDING]; /* to be acquired before the next thing that the thread does */
+    union { /* locations that are to be acquired before the next thing that the thread does: */
+        struct {
+            uint32_t pending_count; /* atomic ones that it has read plainly */
+            uint32_t told_count;    /* that it had read plainly before they became atomic: others put them here */
+        };
+        uint64_t has_pending;
+    };
+    uint64_t pending[PENDING], told[PENDING];
+    uint32_t told_lock;
     magazine magazines[POOLS];
     readers_memo memos[MEMOS];
     known_readers known[KNOWN];
@@ -382,6 +389,7 @@ static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
 {
     if (c->read_site & WHERE_READERS || c->write == CELL_SPLIT) return false;
     if (a->op == OP_CLEAR) {
+        if (a->site && c->read) return false; /* who has read it must be told (sync_tell_readers) */
         *c = (ft_cell){0};
         return true;
     }
@@ -558,10 +566,15 @@ static inline bool sync_is_atomic(core_state *core, uint64_t addr) /* plain acce
     return lines & sync_line(addr) && sync_is_atomic_object(core, addr);
 }
 void sync_plain_read(thread_state *t, uint64_t addr); /* a plain read of such a location is about to happen */
+void sync_tell_readers(access_state *a, const ft_cell *c, uint64_t addr); /* what they have read is atomic from now on */
 void sync_acquire_pending(thread_state *t);
+static inline bool sync_has_pending(const thread_state *t)
+{
+    return __atomic_load_n(&t->has_pending, __ATOMIC_ACQUIRE);
+}
 static inline void sync_catch_up(thread_state *t) /* every call that is not settled begins so, outside of the core */
 {
-    if (t->pending_count && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
+    if (sync_has_pending(t) && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
 }
 
 /* stack.c */

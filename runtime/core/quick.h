@@ -22,7 +22,7 @@ __attribute__((always_inline)) static inline region *quick_begin(thread_state *t
     region *r = region_at(core_of_thread(&t->pub), addr);
     if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - size || !r) return NULL;
     if ((addr | size) & (FT_GRANULE - 1) && !quick_is_part(addr, size)) return NULL;
-    if (t->pending_count || !thread_enter(t)) return NULL;
+    if (sync_has_pending(t) || !thread_enter(t)) return NULL;
     return r;
 }
 

@@ -55,7 +55,7 @@ static void forget_everything(core_state *core, bool unlock)
 {
     shadow_forget(core);
     pool_forget(core);
-    __atomic_add_fetch(&core->pub.given_back, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&core->pub.given_back, 1, __ATOMIC_SEQ_CST); /* who is outside may look at it */
     sync_reset(core, unlock);
     spin_lock(core, &core->lock);
     renew_threads(core);
@@ -97,6 +97,7 @@ void ft_forked_process(ft_thread *thread)
         other->pub.inside = INSIDE_NOT;
         other->hazard = 0;
         other->wants_reset = RESET_NONE;
+        other->told_lock = 0;
         other->deferred_head = other->deferred_tail = 0;
         if (other != t && !other->is_free) thread_end(core, other);
     }

@@ -164,8 +164,8 @@ void ft_atomic_before(ft_thread *thread, uint64_t object)
         release(core_of_thread(thread), o, state_of(thread));
     }
     end(thread, object, true);
-    /* Nobody who has read it plainly so far may settle later reads by that, since they acquire. The instruction comes after
-     * this, so who does not see its value may. */
+    /* Nobody who has read it plainly so far may settle later reads by that, since they acquire. And whose check of a read
+     * came before this may still read what the instruction will write: such threads are told. */
     if (is_new && !(object >> 47)) check_wipe(state_of(thread), object, 8);
 }
 
@@ -177,12 +177,39 @@ void sync_plain_read(thread_state *t, uint64_t addr)
     t->pending[t->pending_count++] = addr;
 }
 
+void sync_tell_readers(access_state *a, const ft_cell *c, uint64_t addr)
+{
+    if (!c->read && !(c->read_site & WHERE_READERS)) return;
+    if (!sync_is_atomic(a->core, addr)) return;
+    for (thread_state *t = __atomic_load_n(&a->core->all_threads, __ATOMIC_ACQUIRE); t; t = t->next) {
+        /* one that has released something since has made the read before that */
+        const uint32_t epoch = __atomic_load_n(&t->pub.epoch, __ATOMIC_RELAXED);
+        const bool has_read = c->read_site & WHERE_READERS ? readers_have(a->core, c->read_site, epoch) : c->read == epoch;
+        if (t == a->t || !epoch || !has_read) continue;
+        spin_lock(a->core, &t->told_lock);
+        if (t->told_count < PENDING) {
+            t->told[t->told_count] = addr;
+            __atomic_store_n(&t->told_count, t->told_count + 1, __ATOMIC_RELEASE);
+        }
+        spin_unlock(&t->told_lock);
+    }
+}
+
 void sync_acquire_pending(thread_state *t)
 {
+    uint64_t all[2 * PENDING];
     uint32_t n = t->pending_count;
+    memcpy(all, t->pending, n * sizeof *all);
     t->pending_count = 0;
+    if (__atomic_load_n(&t->told_count, __ATOMIC_ACQUIRE)) {
+        spin_lock(core_of_thread(&t->pub), &t->told_lock);
+        memcpy(all + n, t->told, t->told_count * sizeof *all);
+        n += t->told_count;
+        __atomic_store_n(&t->told_count, 0, __ATOMIC_RELAXED);
+        spin_unlock(&t->told_lock);
+    }
     for (uint32_t i = 0; i < n; i++)
-        ft_acquire(&t->pub, t->pending[i]);
+        ft_acquire(&t->pub, all[i]);
 }
 
 void ft_atomic_after(ft_thread *thread, uint64_t object)

@@ -193,7 +193,7 @@ static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site
     if (t) {
         core->free_threads = t->next_free;
         t->is_free = t->ended = t->is_known = false;
-        t->deferred_head = t->deferred_tail = t->pending_count = 0;
+        t->deferred_head = t->deferred_tail = t->pending_count = t->told_count = 0;
     } else {
         t = memory_take(core, sizeof *t);
         if (!t) return NULL;

@@ -23,6 +23,8 @@
         .hidden probe_enter_check_idle
         .globl probe_enter_check_popf
         .hidden probe_enter_check_popf
+        .globl probe_enter_check_rest
+        .hidden probe_enter_check_rest
         .globl probe_enter_check_end
         .hidden probe_enter_check_end
 probe_enter_check:
@@ -95,7 +97,9 @@ probe_enter_check_popf:
 3:      popfq
         jmp     4b
 
-        /* A handler that we did not get between: the core puts the check off. The stack is in use. */
+        /* From here on rbx says where the registers are; rsp may not.
+         * A handler that we did not get between: the core puts the check off. The stack is in use. */
+probe_enter_check_rest:
 1:      cld
         mov     %rbx, %rdi
         mov     144(%rbx), %esi

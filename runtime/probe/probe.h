@@ -16,7 +16,7 @@
  *   symbol.c    the real functions behind the wrappers
  *   thread.c    threads: birth, death, names
  *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
- *   cancel.c    cancellation at any instruction
+ *   cancel.c    cancellation
  *   system.c    system calls and memory without libc; names.h  its functions are not the program's
  *
  * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core

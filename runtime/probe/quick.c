@@ -63,7 +63,7 @@ __attribute__((always_inline)) static inline bool quick_access(probe_thread *sel
 {
     thread_state *t = (thread_state *)self->thread;
     const ft_site where = remembered_stack(self->stacks, site, sp);
-    if (unlikely(!where) || unlikely(t->pending_count) || unlikely(!thread_enter(t))) return false;
+    if (unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(!thread_enter(t))) return false;
     const bool done = quick_apply(t, r, addr, size, op, where & ~WHERE_READERS);
     quick_end(t, done);
     return done;
@@ -107,7 +107,7 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
         return quick_in_general(addr, number, sp);
     region *r = region_at(core, addr);
     const ft_site where = self->stacks ? remembered_stack(self->stacks, record->site, sp) : 0;
-    if (unlikely(!r) || unlikely(!where) || unlikely(t->pending_count) || unlikely(t->pub.inside))
+    if (unlikely(!r) || unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(t->pub.inside))
         return quick_in_general(addr, number, sp);
     __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
     barrier_light(core);

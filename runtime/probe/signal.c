@@ -34,7 +34,8 @@ static struct {
     bool owns_trap;
 } signals;
 
-extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_end[];
+extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_rest[],
+    probe_enter_check_end[];
 extern const char probe_enter_quick_left[], probe_enter_quick_full[], probe_enter_quick_end[];
 
 /* --- the program's own state -------------------------------------------------------------------------------------- */
@@ -203,7 +204,11 @@ static void undo_registers(const probe_registers *r, greg_t *regs)
 /* In probe_enter_check, while it is not busy. */
 static bool undo_entry(greg_t *regs)
 {
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    uint64_t pc = (uint64_t)regs[REG_RIP];
+    if (pc >= (uint64_t)probe_enter_check_rest) { /* after a signal was delivered late: as if it were back already */
+        regs[REG_RSP] = regs[REG_RBX];
+        pc = (uint64_t)probe_enter_check_idle;
+    }
     const int64_t outer = -(PROBE_RED_ZONE + 16); /* record and return address */
     undo u = {.sp = outer};
     uint64_t from = (uint64_t)probe_enter_check;

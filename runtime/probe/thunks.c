@@ -13,7 +13,7 @@
 static const char *const own[] = {
     "_exit",   "_Exit",        "bsd_signal",            "execl",           "execle",     "execlp",    "execv",
     "execve",  "execveat",     "execvp",                "execvpe",         "fexecve",    "mprotect",  "posix_spawn",
-    "posix_spawnp",            "pthread_setcanceltype", "pthread_sigmask", "quick_exit", "sigaction", "signal",
+    "posix_spawnp",            "pthread_cancel",        "pthread_sigmask", "quick_exit", "sigaction", "signal",
     "sigprocmask",
 };
 

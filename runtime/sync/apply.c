@@ -164,11 +164,6 @@ static void after_memory(sync_engine *engine, sync_thread *t, const sync_call *c
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t signal_object(uint64_t number)
-{
-    return object_make(KIND_SIGNAL, (number & 127) * 64);
-}
-
 void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
 {
     uint64_t object = call_object(call), other = call_argument(call, call->row->other);
@@ -201,8 +196,8 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
         ft_forget(t->ft, object);
         order_forget(engine, object);
         break;
-    case SYNC_SIGNAL_SET:
-    case SYNC_SIGNAL_SEND: ft_release(t->ft, signal_object(object)); break;
+    case SYNC_SIGNAL_SEND: ft_release(t->ft, object_of_signal(0)); /* fall through */
+    case SYNC_SIGNAL_SET: ft_release(t->ft, object_of_signal(object)); break;
     default:
         if (call->row->meaning >= SYNC_MALLOC && call->row->meaning <= SYNC_UNMAP)
             before_memory(engine, t, call);
@@ -228,7 +223,7 @@ static void after_signal(sync_engine *engine, sync_thread *t, const sync_call *c
 {
     int number = (int)result;
     if (call->row->object != SYNC_NO_ARG && !sync_read(engine, call_object(call), &number, sizeof number)) return;
-    ft_acquire(t->ft, signal_object((uint64_t)number));
+    ft_acquire(t->ft, object_of_signal((uint64_t)number));
 }
 
 static void after_success(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result)

@@ -169,6 +169,7 @@ void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call
         set_channel(engine, ends[1], channel_of(engine, ends[0]));
         break;
     case SYNC_FD_OWN: set_channel(engine, result, new_channel(engine)); break;
+    case SYNC_FD_SIGNALS: set_channel(engine, result, object_of_signal(0)); break;
     case SYNC_FD_FILE: set_channel(engine, result, channel(CHANNEL_FILES)); break;
     case SYNC_FD_SOCKET:
         set_channel(engine, result, channel(CHANNEL_SOCKETS));

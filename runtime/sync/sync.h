@@ -56,6 +56,7 @@ typedef enum {
     SYNC_FD_CLOSE,   /* whoever is at the other end learns of it */
     SYNC_FD_PIPE,    /* two ends of one channel, stored at argument `object` */
     SYNC_FD_OWN,     /* returns a descriptor with a channel of its own (eventfd, ...) */
+    SYNC_FD_SIGNALS, /* returns one that tells of signals (signalfd) */
     SYNC_FD_FILE,    /* returns one of a file: all of them share one channel */
     SYNC_FD_SOCKET,  /* returns one of a socket: likewise, since both ends may be in this process */
     SYNC_FD_NAMED,   /* returns one of what the string `object` names (mq_open) */
@@ -285,6 +286,12 @@ static inline uint64_t call_argument(const sync_call *call, uint8_t number)
 {
     return number < SYNC_ARGS ? call->args[number] : 0;
 }
+/* A signal by its number; 0: any, which is what a descriptor for signals tells of. */
+static inline uint64_t object_of_signal(uint64_t number)
+{
+    return object_make(KIND_SIGNAL, (number & 127) * 64);
+}
+
 uint64_t call_object(const sync_call *call);
 bool call_succeeded(const sync_row *row, uint64_t result);
 bool sync_read(const sync_engine *engine, uint64_t from, void *to, size_t size);

@@ -354,7 +354,7 @@ const sync_row sync_table[] = {
     ROW("shutdown", "descriptor", FD_CLOSE, ALWAYS, 0, NONE, NONE)
     ROW("sigaction", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
     ROW("signal", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
-    ROW("signalfd", "descriptor", FD_OWN, COUNT, NONE, NONE, NONE)
+    ROW("signalfd", "descriptor", FD_SIGNALS, COUNT, NONE, NONE, NONE)
     ROW("sigqueue", "signal", SIGNAL_SEND, ALWAYS, 1, NONE, NONE)
     ROW("sigset", "signal", SIGNAL_SET, ALWAYS, 0, NONE, NONE)
     ROW("sigtimedwait", "signal", SIGNAL_WAIT, COUNT, NONE, NONE, NONE)

@@ -136,7 +136,7 @@ static fake_thread *begin(ft_thread *thread, bool *pass)
     }
     lock();
     rec.current = t;
-    if (state_of(t->real)->pending_count) sync_acquire_pending(state_of(t->real));
+    if (sync_has_pending(state_of(t->real))) sync_acquire_pending(state_of(t->real));
     return t;
 }
 

@@ -254,6 +254,11 @@ static void access_byte(const trace_record *first, const trace_record *r, const 
     remember(b, r->thread, is_write);
 }
 
+static void add_pending(thread_of *t, uint64_t addr)
+{
+    if (t->pending_count < PENDING) t->pending[t->pending_count++] = addr;
+}
+
 /* A plain access of up to 8 bytes where an atomic instruction was seen is atomic too (core.h). */
 static bool access_atomic(const trace_record *r)
 {
@@ -262,8 +267,8 @@ static bool access_atomic(const trace_record *r)
     thread_of *t = thread_at(r->thread);
     if (r->kind == TRACE_WRITE)
         release(r->thread, &object_at(r->addr, NO_ROUND, true)->released);
-    else if (t->pending_count < PENDING)
-        t->pending[t->pending_count++] = r->addr;
+    else
+        add_pending(t, r->addr);
     return true;
 }
 
@@ -306,6 +311,17 @@ static void unlock(uint32_t thread, object *o)
     }
 }
 
+/* A thread that has read it just now may see what comes: it has done nothing since by which others could know. */
+static void tell_readers(const trace_record *r)
+{
+    const byte_of *b = byte_at(r->addr, false);
+    for (uint32_t i = 0; b && i < b->count; i++) {
+        const accesses_of *a = &b->by[i];
+        const uint32_t now = clock_get(&threads[a->thread].clock, a->thread);
+        if (a->thread != r->thread && a->read == now && a->write != now) add_pending(&threads[a->thread], r->addr);
+    }
+}
+
 static void atomic_before(const trace_record *r)
 {
     object *o = object_at(r->addr, NO_ROUND, true);
@@ -313,7 +329,9 @@ static void atomic_before(const trace_record *r)
     bool is_new = !o->is_atomic;
     o->is_atomic = true;
     release(r->thread, &o->released);
-    if (is_new && !(r->addr >> 47)) forget_range(r->addr, 8, false);
+    if (!is_new || r->addr >> 47) return;
+    tell_readers(r);
+    forget_range(r->addr, 8, false);
 }
 
 static void run(const trace_record *first, const trace_record *r, const trace_record *end)

@@ -483,6 +483,37 @@ static void test_a_plain_move_where_atomic_instructions_were_is_atomic(void)
     TEST_ASSERT_EQUAL_UINT(2, host.race_count);
 }
 
+static void test_a_read_may_see_what_makes_its_location_atomic(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0), *c = ft_fork(first, 0);
+    enum { FLAG = X + 64, DATA = X };
+    ft_read(c, FLAG, 4, 1);
+    ft_release(c, LOCK); /* it has read it before this, whatever comes */
+    ft_read(b, FLAG, 4, 1); /* the check; the read itself comes after the exchange */
+    ft_write(a, DATA, 4, 2);
+    ft_atomic_before(a, FLAG); /* xchg: the first that was seen */
+    ft_atomic_after(a, FLAG);
+    ft_read(b, DATA, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(0, host.race_count);
+    ft_read(c, DATA, 4, 4);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+}
+
+static void test_what_was_atomic_is_not_when_its_memory_is_new_while_one_thread_runs(void)
+{
+    ft_thread *a = ft_fork(first, 0);
+    ft_atomic_before(a, X);
+    ft_atomic_after(a, X);
+    ft_end(a);
+    ft_join(first, a);
+    TEST_ASSERT_FALSE(core->concurrent);
+    ft_allocated(first, X, 16, 1);
+    ft_thread *b = ft_fork(first, 0), *c = ft_fork(first, 0);
+    ft_write(b, X, 4, 2);
+    ft_write(c, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT(1, host.race_count);
+}
+
 static void test_an_atomic_location_leaves_its_neighbours_alone(void)
 {
     ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
@@ -568,6 +599,8 @@ int main(void)
     RUN_TEST(test_checks_by_a_signal_handler_are_done_when_the_call_ends);
     RUN_TEST(test_synchronisation_in_memory_that_is_new_has_no_past);
     RUN_TEST(test_a_plain_move_where_atomic_instructions_were_is_atomic);
+    RUN_TEST(test_a_read_may_see_what_makes_its_location_atomic);
+    RUN_TEST(test_what_was_atomic_is_not_when_its_memory_is_new_while_one_thread_runs);
     RUN_TEST(test_an_atomic_location_leaves_its_neighbours_alone);
     RUN_TEST(test_rounds_that_threads_count_by_themselves_are_barriers);
     RUN_TEST(test_a_block_that_unknown_code_frees_is_no_access);

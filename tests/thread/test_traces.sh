@@ -1,0 +1,31 @@
+#!/bin/sh
+# What the engines tell the core, given to an oracle of full vector clocks, has the races that were found, and no others; and
+# both engines make the same checks in programs whose threads always do the same. tools/run-traces does all programs.
+# ctest: release only
+. "$RACE_SOURCE/tests/lib/check.sh"
+
+[ -f "$RACE_BUILD/record/librace_probe.so" ] || skip "no engine that records in this build"
+[ -f "$RACE_BUILD/samples/verdicts.tsv" ] || skip "no programs with verdicts in this build"
+checks=1
+"$RACE_SOURCE/tools/run-traces" --build "$RACE_BUILD" --runs 2 --compiler gcc --options -O2 blind/mutex_two_locks verdict/free_wrong \
+    verdict/omp_barrier_wrong verdict/rwlock_wrong blind/once_config verdict/barrier_right >"$work/table" 2>&1 ||
+    fail "$(cat "$work/table")"
+grep -q '^6 programs, .* [1-9][0-9]* bytes raced: 0 differences' "$work/table" || fail "too little was recorded: $(cat "$work/table")"
+
+# The oracle itself says no when a race is left out: the recording of one, without what the core had to say about it.
+checks=$((checks + 1))
+gcc -g -O1 -pthread "$RACE_SOURCE/tests/thread/racy.c" -o "$work/racy" || exit 1
+mkdir "$work/bin" "$work/traces"
+cp "$RACE" "$RACE_BUILD/record/librace_probe.so" "$work/bin/"
+run env RACE_RECORD="$work/traces" "$work/bin/race" run --state "$work/state" "$work/racy"
+[ "$code" = 66 ] || fail "the engine that records ends with $code: $(head -3 "$work/err")"
+trace=$(ls "$work"/traces/*)
+expect 0 "$RACE_TOOLS/replay" "$trace"
+at=0
+while kind=$(number_at "$trace" $((at * 48)) 4) && [ "$kind" != 0 ]; do
+    [ "$kind" != 18 ] || patch "$trace" $((at * 48)) 13000000 # TRACE_RACE becomes TRACE_LOST
+    at=$((at + 1))
+done
+expect 1 "$RACE_TOOLS/replay" "$trace"
+has "races, and was not reported"
+finish
