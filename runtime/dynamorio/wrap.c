@@ -35,6 +35,7 @@ static bool fill_call(sync_call *call, const client_thread *t, const sync_row *r
     call->is_checked = is_checked(caller);
     if (!call->is_checked && sync_is_only_ranges(row)) return false;
     set_arguments(call, mc);
+    if (sync_is_only_ranges(row) && sync_is_jump(&t->sync, call->stack)) return false;
     call->site = report_call_site(client.report, return_address);
     return true;
 }
