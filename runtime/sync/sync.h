@@ -241,7 +241,8 @@ typedef struct sync_call { /* one call, from its entry to its return; made by th
     uint64_t args[SYNC_ARGS]; /* all of them: rdi, rsi, rdx, rcx, r8, r9 */
     uint64_t stack;           /* where further arguments are: rsp at the entry plus 8 */
     ft_site site;             /* where it is called from */
-    bool is_checked;          /* by code whose accesses are checked: of a module with a plan, or with -all */
+    bool is_checked;          /* by code whose accesses are checked: of a module with a plan, or with -all; or by a jump from
+                                 such code, which a modelled library has called */
     ft_thread *joined;        /* SYNC_JOIN: found before, since the handle may belong to another thread after it */
     uint32_t round;           /* SYNC_BARRIER */
     uint64_t old_size;        /* SYNC_REALLOC */
