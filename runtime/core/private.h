@@ -41,6 +41,14 @@ enum { PAGE_SIZE = 1 << PAGE_BITS, CHUNK_SIZE = 1 << CHUNK_BITS, REGION_SIZE = 1
 enum { PAGE_CELLS = PAGE_SIZE / FT_GRANULE, CHUNK_PAGES = CHUNK_SIZE / PAGE_SIZE };
 enum { OBJECT_BUCKETS = 1 << 16, HEAP_BUCKETS = 1 << 16, REPORT_PAIRS = 1 << 16, STACK_BUCKETS = 1 << 16 };
 
+static inline bool likely(bool condition) /* for the paths that are counted in instructions */
+{
+    return __builtin_expect(condition, true);
+}
+static inline bool unlikely(bool condition)
+{
+    return __builtin_expect(condition, false);
+}
 static inline uint32_t epoch_make(uint32_t slot, uint32_t clock)
 {
     return slot << FT_CLOCK_BITS | clock;
@@ -304,7 +312,7 @@ static inline bool is_concurrent(const ft_core *core)
  * side has the light barrier, the rare one the heavy one, which costs the frequent side nothing if the host has it. */
 static inline void barrier_light(const core_state *core)
 {
-    if (core->host.barrier)
+    if (likely(core->host.barrier != NULL))
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     else
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -383,7 +391,8 @@ static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
         *c = (ft_cell){0};
         return true;
     }
-    if (c->write == a->epoch || !is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
+    if (c->write == a->epoch) return !a->renew; /* settled */
+    if (!is_ordered(a->t, c->write) || !is_ordered(a->t, c->read)) return false;
     if (a->op == OP_WRITE) {
         *c = (ft_cell){.write = a->epoch, .write_site = a->where};
     } else {
@@ -459,7 +468,7 @@ static inline void page_lock(thread_state *t, region *r, block *page)
     const uint64_t number = (uint64_t)(page - r->pages) / CHUNK_PAGES;
     const block *chunk = &r->chunks[number];
     bool is_own = __atomic_load_n(&page->owner, __ATOMIC_RELAXED) == t;
-    if (!is_own || !page_lock_own(t, chunk, page)) page_lock_slowly(t, chunk, &r->pages[number * CHUNK_PAGES], page);
+    if (unlikely(!is_own) || unlikely(!page_lock_own(t, chunk, page))) page_lock_slowly(t, chunk, &r->pages[number * CHUNK_PAGES], page);
 }
 bool page_try_lock(thread_state *t, const block *chunk, block *page); /* one of several; unlock them by page_unlock too */
 static inline void page_unlock(thread_state *t, block *page)
@@ -496,10 +505,10 @@ bool thread_enter_later(thread_state *t);
 static inline bool thread_enter(thread_state *t) /* every call begins so; false: it has interrupted another one */
 {
     core_state *core = core_of_thread(&t->pub);
-    if (__atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_NOT) return false;
+    if (unlikely(__atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_NOT)) return false;
     __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
     barrier_light(core);
-    return !__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE) || thread_enter_later(t);
+    return likely(!__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE)) || thread_enter_later(t);
 }
 void thread_tick(thread_state *t);                                  /* a release: later accesses have another epoch */
 void thread_give_slot(core_state *core, thread_state *t);           /* requires core->lock */
@@ -512,7 +521,8 @@ static inline void thread_leave(thread_state *t) /* and ends so; does a reset th
 {
     bool is_busy = t->wants_reset || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED);
     if (!is_busy) __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
-    if (is_busy || t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)) thread_leave_busily(t);
+    if (unlikely(is_busy) || unlikely(t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)))
+        thread_leave_busily(t);
 }
 
 /* reset.c */

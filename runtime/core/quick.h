@@ -34,17 +34,17 @@ __attribute__((always_inline)) static inline bool quick_cell(thread_state *t, ft
     cell_half *to = (cell_half *)cell;
     const uint64_t epochs = __atomic_load_n(&from[0], __ATOMIC_RELAXED);
     const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);
-    if (write == epoch || (op == OP_READ && read == epoch)) return true;
-    if (write == CELL_SPLIT || !is_ordered(t, write)) return false;
+    if (unlikely(write == epoch) || (op == OP_READ && unlikely(read == epoch))) return true;
+    if (unlikely(write == CELL_SPLIT) || unlikely(!is_ordered(t, write))) return false;
     const uint64_t sites = __atomic_load_n(&from[1], __ATOMIC_RELAXED);
     const bool is_simple = !(sites >> 32 & WHERE_READERS) && is_ordered(t, read);
     if (op == OP_WRITE) {
-        if (!is_simple) return false;
+        if (unlikely(!is_simple)) return false;
         __atomic_store_n(&to[0], epoch, __ATOMIC_RELEASE);
         __atomic_store_n(&to[1], where, __ATOMIC_RELEASE);
         return true;
     }
-    if (!is_simple) {
+    if (unlikely(!is_simple)) {
         readers_add_to(t, cell, epoch, where);
         return true;
     }
@@ -59,15 +59,17 @@ __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, r
     const uint64_t at = addr & (REGION_SIZE - 1);
     block *page = &r->pages[at >> PAGE_BITS];
     const uint32_t epoch = t->pub.epoch; /* a reset may have changed it before this call began */
-    if (!epoch) return true;
+    if (unlikely(!epoch)) return true;
     page_lock(t, r, page);
     /* Synchronisation objects that come later come with a wipe, which wants the lock. */
     const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_RELAXED);
-    bool done = __atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE &&
-                !(lines && lines & (sync_line(addr) | sync_line(addr + size - 1)));
-    ft_cell *cell = &r->cells[at / FT_GRANULE], *end = &r->cells[(at + size) / FT_GRANULE];
-    for (; done && cell < end; cell++)
-        done = quick_cell(t, cell, epoch, op, where);
+    bool done = likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) &&
+                likely(!lines || !(lines & (sync_line(addr) | sync_line(addr + size - 1))));
+    ft_cell *cells = &r->cells[at / FT_GRANULE];
+    const uint64_t count = size / FT_GRANULE;
+#pragma GCC unroll 2
+    for (uint64_t i = 0; i < count && done; i++)
+        done = quick_cell(t, &cells[i], epoch, op, where);
     page_unlock(t, page);
     return done;
 }

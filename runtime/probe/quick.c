@@ -33,27 +33,68 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
 /* Where the access is, for the core: its stack, if that is the last one that was seen here. 0: it is not. */
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    if (!probe.report->options.stack_depth) return site;
-    if (!stacks) return 0;
+    if (unlikely(!probe.report->options.stack_depth)) return site;
+    if (unlikely(!stacks)) return 0;
     const stack_memo *memo = stack_memo_of(stacks, site, sp);
-    return stack_is_remembered(memo, site, sp) ? memo->result : 0;
+    return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
+}
+
+/* The same for some bytes of a cell that is split. */
+static inline bool is_known_in_split(const thread_state *t, region *r, uint64_t addr, uint32_t size)
+{
+    const core_state *core = core_of_thread((ft_thread *)t);
+    const uint64_t at = addr & (REGION_SIZE - 1);
+    const ft_cell *cell = &r->cells[at / FT_GRANULE];
+    const block *page = &r->pages[at >> PAGE_BITS];
+    const uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE), epoch = t->pub.epoch;
+    if (seq & 1 || __atomic_load_n(&cell->write, __ATOMIC_ACQUIRE) != CELL_SPLIT || addr % FT_GRANULE + size > FT_GRANULE)
+        return false;
+    const split_block *split = pool_at(&core->pools[POOL_SPLIT], __atomic_load_n(&cell->write_site, __ATOMIC_ACQUIRE));
+    for (uint32_t i = 0; i < size; i++) {
+        const ft_cell *byte = &split->byte[addr % FT_GRANULE + i];
+        if (__atomic_load_n(&byte->read, __ATOMIC_RELAXED) == epoch) continue;
+        if (__atomic_load_n(&byte->write, __ATOMIC_RELAXED) == epoch) continue;
+        const ft_site readers = __atomic_load_n(&byte->read_site, __ATOMIC_ACQUIRE);
+        if (!(readers & WHERE_READERS) || !readers_known(core, t, readers, epoch)) return false;
+    }
+    return __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE) == seq;
+}
+
+__attribute__((always_inline)) static inline bool quick_access(probe_thread *self, region *r, uint64_t addr, uint64_t size,
+                                                               access_op op, ft_site site, uint64_t sp)
+{
+    thread_state *t = (thread_state *)self->thread;
+    const ft_site where = remembered_stack(self->stacks, site, sp);
+    if (unlikely(!where) || unlikely(t->pending_count) || unlikely(!thread_enter(t))) return false;
+    const bool done = quick_apply(t, r, addr, size, op, where & ~WHERE_READERS);
+    quick_end(t, done);
+    return done;
 }
 
 bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
 {
     const probe_record *record = &probe.records[number];
     probe_thread *self = &probe_self;
-    thread_state *t = (thread_state *)self->thread;
-    if (self->thread == &probe.nobody || self->sync.waiting || addr >> 47) return false;
-    const region *known = region_at(core_of_thread(self->thread), addr);
-    if (!known || (addr & (REGION_SIZE - 1)) > REGION_SIZE - 16) return false;
-    if (!record->is_write && is_known(self, t, known, addr, record->size, number)) return true;
-    const ft_site where = remembered_stack(self->stacks, record->site, sp);
-    if (!where) return false;
-    region *r = quick_begin(t, addr, record->size);
-    if (!r) return false;
-    const bool done = record->is_write ? quick_apply(t, r, addr, record->size, OP_WRITE, where & ~WHERE_READERS)
-                                       : quick_apply(t, r, addr, record->size, OP_READ, where & ~WHERE_READERS);
-    quick_end(t, done);
-    return done;
+    const uint32_t size = record->size;
+    const ft_site site = record->site;
+    if (unlikely(self->thread == &probe.nobody || self->sync.waiting || addr >> 47)) return false;
+    region *r = region_at(core_of_thread(self->thread), addr);
+    const bool in_page = (addr & (PAGE_SIZE - 1)) <= PAGE_SIZE - size;
+    if (unlikely(!r) || unlikely(!in_page)) return false;
+    if (record->is_write) {
+        if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
+        return likely(size == 8) ? quick_access(self, r, addr, 8, OP_WRITE, site, sp)
+                         : quick_access(self, r, addr, size, OP_WRITE, site, sp);
+    }
+    const uint64_t at = addr & (REGION_SIZE - 1);
+    const ft_cell *cell = &r->cells[at / FT_GRANULE];
+    const thread_state *t = (const thread_state *)self->thread;
+    if (__atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS) {
+        if (is_known(self, t, r, addr, size, number)) return true;
+    } else if (size < FT_GRANULE) {
+        return is_known_in_split(t, r, addr, size);
+    }
+    if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
+    return likely(size == 8) ? quick_access(self, r, addr, 8, OP_READ, site, sp)
+                     : quick_access(self, r, addr, size, OP_READ, site, sp);
 }

@@ -39,9 +39,10 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         if (pair->touch[i]->place_count > 4) because(w, "an access may be to many objects", 15);
         if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) because(w, "one side is an event", 10);
         if (o->kind == HB_OUTSIDE) because(w, "one side is called by code that was not analysed", 40);
+        if (!pair->sure[i]) because(w, "one side runs there only if a call through an unknown pointer leads to it", 30);
         if (pair->touch[i]->flags & HB_LIBRARY) because(w, "one side is made by a library function", 3);
     }
-    bool held[2] = {hb_set_size(d->h, pair->set[0]) > 0, hb_set_size(d->h, pair->set[1]) > 0};
+    bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
     if (held[0] && held[1])
         because(w, "both sides hold locks, but none in common", 12);
     else if (held[0] || held[1])

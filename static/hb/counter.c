@@ -46,39 +46,86 @@ bool count_leaf(const ir_func *ir, uint32_t loop, const value_sum *sum, ir_value
     return found;
 }
 
-/* The numbers that a phi of a loop goes through, by what it starts from and what it is compared with: [first, end). False: it does
- * not count up from one sum. `end` may not be known. */
-bool count_range(const ir_func *ir, ir_value phi, value_sum *first, value_sum *end)
+static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    for (uint32_t l = ir->blocks[block].loop; l; l = ir->loops[l - 1].parent)
+        if (l == loop) return true;
+    return false;
+}
+
+/* A block that each round passes, and that may leave the loop. */
+static bool is_exit(const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    const lift_func *f = ir->func;
+    const lift_block *b = &f->blocks[block], *header = &f->blocks[ir->loops[loop - 1].header];
+    bool leaves = false, always = true;
+    for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
+        leaves |= !in_loop(ir, loop, f->edges[e].to);
+    for (uint32_t p = header->first_pred; p < header->first_pred + header->pred_count; p++) {
+        uint32_t from = f->edges[f->preds[p]].from;
+        if (in_loop(ir, loop, from)) always &= ir_dominates(ir, block, from);
+    }
+    return leaves && always;
+}
+
+static uint32_t loop_of(const ir_func *ir, ir_value phi, int64_t *step)
+{
+    uint32_t l = 1;
+    if (ir->insns[phi].op != IR_PHI) return 0;
+    while (l <= ir->loop_count && !count_step(ir, l, phi, step))
+        l++;
+    return l > ir->loop_count ? 0 : l;
+}
+
+static bool begins_with(const ir_func *ir, ir_value phi, value_sum *first)
 {
     const ir_insn *insn = &ir->insns[phi];
-    bool has_first = false;
-    uint32_t l = 1;
-    int64_t step = 0;
-    if (insn->op != IR_PHI) return false;
-    while (l <= ir->loop_count && !count_step(ir, l, phi, &step))
-        l++;
-    if (l > ir->loop_count || step <= 0) return false;
+    bool found = false;
     for (uint32_t i = 0; i < insn->b; i++) {
         const ir_insn *next = &ir->insns[value_plain(ir, ir->args[insn->a + i], 4)];
         if (next->op == IR_LEA && !next->b && next->a && value_plain(ir, next->a, 4) == phi) continue;
-        if (has_first) return false;
+        if (found) return false;
         *first = value_of(ir, ir->args[insn->a + i]);
-        has_first = true;
+        found = true;
     }
-    *end = (value_sum){0};
+    return found && first->known;
+}
+
+/* What a loop compares a phi of its own with, when it decides whether to go on. */
+static bool ends_with(const ir_func *ir, uint32_t l, ir_value phi, int64_t step, value_sum *end)
+{
     const ir_loop *loop = &ir->loops[l - 1];
-    for (uint32_t b = 0; has_first && b < loop->block_count && !end->known; b++) {
+    for (uint32_t b = 0; b < loop->block_count; b++) {
         value_condition c;
         uint32_t block = ir->loop_blocks[loop->first_block + b];
-        if (!value_test(ir, block, true, &c) || !c.a) continue;
+        if (!value_test(ir, block, true, &c) || !c.a || !is_exit(ir, l, block)) continue;
         value_sum a = value_of(ir, c.a), z = c.b ? value_of(ir, c.b) : (value_sum){.known = true, .add = c.imm};
         if (!a.known || a.count != 1 || a.terms[0].leaf != phi || a.terms[0].factor != 1 || (a.add && a.add != step)) continue;
-        *end = z;
         bool included = c.code == 14 || c.code == 15 || c.code == 6 || c.code == 7;
         bool behind = !a.add && (block != loop->header || loop->block_count == 1); /* the body has run when it is compared */
+        *end = z;
         end->add += (included ? step : 0) + (behind ? step : 0);
+        return end->known;
     }
-    return has_first && first->known;
+    return false;
+}
+
+bool count_range(const ir_func *ir, ir_value phi, value_sum *first, value_sum *end)
+{
+    int64_t step = 0, other;
+    uint32_t l = loop_of(ir, phi, &step);
+    *end = (value_sum){0};
+    if (!l || step <= 0 || !begins_with(ir, phi, first)) return false;
+    if (ends_with(ir, l, phi, step, end)) return true;
+    const ir_block *header = &ir->blocks[ir->loops[l - 1].header];
+    for (ir_value q = header->first; q < header->first + header->count && !end->known; q++) { /* as often as another one counts */
+        value_sum from, to;
+        if (q == phi || ir->insns[q].op != IR_PHI || !count_step(ir, l, q, &other) || !other || !begins_with(ir, q, &from)) continue;
+        if (!ends_with(ir, l, q, other, &to) || !value_same_terms(&from, &to) || (to.add - from.add) / other <= 0) continue;
+        *end = *first;
+        end->add += (to.add - from.add + other - (other > 0 ? 1 : -1)) / other * step;
+    }
+    return true;
 }
 
 int64_t count_stride(const ir_func *ir, ir_value phi)

@@ -1,5 +1,6 @@
 /* Which threads run the handlers of events. An event loop runs what was registered with it, one after the other, in the thread
- * that called it; exit() runs what was registered, in the thread that called it or in main when that returns. */
+ * that called it; exit() runs what was registered, in the thread that called it or in main when that returns; a thread that has set
+ * something for a key runs the destructor of the key at its end. */
 #include "static/hb/private.h"
 
 typedef struct {
@@ -88,17 +89,39 @@ static void carry_to_end(hb *h, hb_origin *o)
     }
 }
 
+/* The ends of the threads that set something for a key; main does not come to its end that way. */
+static void carry_to_ends(hb *h, hb_origin *o)
+{
+    for (uint32_t t = 1; t < h->origins.len; t++) {
+        const hb_origin *thread = &h->origins.data[t];
+        bool sets = false;
+        if (thread->kind != HB_THREAD || !hb_instance_code(h, thread->instance)) continue;
+        for (uint32_t i = 0; i < h->instance_count && !sets; i++) {
+            const hb_func *f = hb_bit(thread->self, i) && hb_instance_code(h, i) ? &h->funcs[h->instances[i].func] : NULL;
+            for (uint32_t c = 0; f && c < f->call_count && !sets; c++)
+                sets = f->calls[c].sync && f->calls[c].sync->kind == SYNC_SET_KEY;
+        }
+        if (!sets) continue;
+        o->placed = true;
+        o->overlaps |= thread->overlaps || o->carriers.len;
+        vec_push(&o->carriers, t);
+        vec_push(&o->at, (hb_point){thread->instance, hb_instance_code(h, thread->instance)->insn_count - 1});
+    }
+}
+
 void hb_events_place(hb *h)
 {
     loop_calls loops = {0};
     find_loops(h, &loops);
     for (uint32_t i = 1; i < h->origins.len; i++) {
         hb_origin *o = &h->origins.data[i];
+        bool key = o->by && o->by->kind == SYNC_KEY;
         if (o->kind == HB_AT_EXIT) carry_to_end(h, o);
+        if (key) carry_to_ends(h, o);
         for (uint32_t l = 0; l < loops.len; l++) {
             bool exits = loops.data[l].sync->kind == SYNC_EXIT;
             if (o->kind == HB_AT_EXIT && exits) carry(h, o, loops.data[l].at);
-            if (o->kind == HB_EVENT && !exits && belongs(h, o, &loops.data[l])) carry(h, o, loops.data[l].at);
+            if (o->kind == HB_EVENT && !key && !exits && belongs(h, o, &loops.data[l])) carry(h, o, loops.data[l].at);
         }
     }
     vec_free(&loops);

@@ -77,6 +77,24 @@ void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size)
     }
 }
 
+/* What a user would call a lock, named once. */
+static bool is_shown(const hb *h, const lock_element *e)
+{
+    if (e->kind == LOCK_HOLDER || e->kind == LOCK_AGAIN || (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN)) return false;
+    for (uint32_t i = 0; e->kind == LOCK_OBJECT && e->shared && i < h->locks->once_variables.len; i++)
+        if (h->locks->once_variables.data[i].object == e->a && h->locks->once_variables.data[i].at == e->at) return false;
+    return true;
+}
+
+bool hb_holds_locks(const hb *h, uint32_t set)
+{
+    uint32_t count;
+    const uint32_t *members = lockset_members(&h->locks->table, set, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_shown(h, &h->locks->table.locks.data[members[i]])) return true;
+    return false;
+}
+
 bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size)
 {
     const lockset_table *t = &h->locks->table;
@@ -84,8 +102,7 @@ bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size)
     const uint32_t *members = lockset_members(t, set, &count);
     for (uint32_t k = 0; k < count; k++) {
         const lock_element *e = &t->locks.data[members[k]];
-        if (e->kind == LOCK_HOLDER || e->kind == LOCK_AGAIN || (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN)) continue;
-        if (n++ != i) continue;
+        if (!is_shown(h, e) || n++ != i) continue;
         char text[240];
         hb_one_lock_name(h, members[k], text, sizeof text);
         snprintf(to, size, "%s%s", text, e->shared ? " (shared)" : "");

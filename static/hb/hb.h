@@ -5,7 +5,7 @@
  *   call.c       the calls of each function in their order, and where they go
  *   region.c     which code may run between two points: reachability over the code of an origin
  *   join.c       which calls wait for which threads
- *   order.c      shb_ordered: may two points run at the same time?
+ *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
  *                go, and calls; lock_flow.c: in one function; lockset.c: sets of locks as numbers
@@ -66,6 +66,7 @@ typedef struct {
     hb_numbers carriers; /* events: threads that run it, with the place in `at` */
     hb_points at;
     uint64_t *self;     /* instances that it runs; bits */
+    uint64_t *sure;     /* those that it runs even if no call through a pointer of which nothing is known leads anywhere */
 } hb_origin;
 
 typedef struct hb hb;
@@ -126,6 +127,8 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
+/* The same without calls through pointers of which nothing is known. */
+bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
@@ -187,6 +190,8 @@ typedef VEC(hb_guard) hb_guards;
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
+/* Whether a set has what a user would call a lock. */
+bool hb_holds_locks(const hb *h, uint32_t set);
 /* The locks of a set in words, one after the other; false: no more. */
 bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size);
 void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size);

@@ -2,8 +2,9 @@
  *
  * A call of join names handles (objects that the models of pthread_create make). It ends a thread for certain when the thread is
  * the only one it can mean. Threads that a loop creates are ended where a loop of joins is left: that it joins as many as were
- * created is taken for granted, unless both loops count to different constants. */
+ * created is taken for granted, unless both loops count to constants and it joins less. */
 #include "static/hb/channel.h"
+#include "static/hb/counter.h"
 
 typedef struct {
     uint32_t instance;
@@ -148,7 +149,7 @@ static void find_joins(hb *h, join_state *s)
         const hb_func *f = &h->funcs[h->instances[i].func];
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
-            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_TEAM &&
+            if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_GROUP && sync->kind != SYNC_JOIN_TEAM &&
                           sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH))
                 continue;
             join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = loop_of(h, i, f->calls[c].insn)};
@@ -178,7 +179,9 @@ static bool loop_count(const ir_func *ir, uint32_t loop, int64_t *count)
             leaves |= !in_loop(ir, loop, ir->func->edges[e].to);
         if (!leaves || !value_test(ir, block, true, &condition) || condition.b) continue;
         bool included = condition.code == 14 || condition.code == 15 || condition.code == 6 || condition.code == 7; /* i <= n */
-        if (condition.imm > 1) return *count = condition.imm + included, true;
+        value_sum counted = value_of(ir, condition.a);
+        int64_t step = counted.known && counted.count == 1 ? count_stride(ir, counted.terms[0].leaf) : 0;
+        if (condition.imm > 1) return *count = (condition.imm + included) / (step > 1 ? step : 1), true;
     }
     return false;
 }
@@ -189,7 +192,7 @@ static bool differ(const hb *h, hb_point created, const join_call *join)
     const ir_func *from = hb_instance_code(h, created.instance)->ir, *to = hb_instance_code(h, join->instance)->ir;
     uint32_t loop = loop_of(h, created.instance, created.insn);
     if (!loop || !join->loop || from != to) return false;
-    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && made % waited && waited % made;
+    return loop_count(from, loop, &made) && loop_count(to, join->loop, &waited) && waited < made;
 }
 
 typedef enum { JOIN_NOT, JOIN_CALL, JOIN_LOOP } join_effect;
@@ -214,11 +217,31 @@ static bool one_creation(const hb *h, const join_call *join)
     return true;
 }
 
+/* All of them are created behind the begin of the group that ends here. */
+static bool is_in_group(const hb *h, const join_call *join, const hb_origin *o)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    const hb_func *own = &h->funcs[h->instances[join->instance].func];
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        bool found = false;
+        if (h->instances[o->sites.data[i].instance].func != h->instances[join->instance].func) return false;
+        uint32_t site = hb_block_of(f, o->sites.data[i].insn);
+        for (uint32_t c = 0; c < own->call_count && !found; c++) {
+            if (!own->calls[c].sync || own->calls[c].sync->kind != SYNC_GROUP) continue;
+            uint32_t begin = hb_block_of(f, own->calls[c].insn);
+            found = begin == site ? own->calls[c].insn < o->sites.data[i].insn : ir_dominates(f->ir, begin, site);
+        }
+        if (!found) return false;
+    }
+    return o->sites.len > 0;
+}
+
 static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread, bool trusting)
 {
     const hb_origin *o = &h->origins.data[thread];
     uint8_t made = o->by ? o->by->kind : SYNC_NONE;
     switch (join->sync->kind) {
+    case SYNC_JOIN_GROUP: return made == SYNC_TASK && is_in_group(h, join, o) ? JOIN_CALL : JOIN_NOT;
     case SYNC_DISPATCH:
     case SYNC_JOIN_TASKS: return made == SYNC_TASK ? JOIN_CALL : JOIN_NOT;
     case SYNC_BARRIER: return made == SYNC_TASK && join->sync->arg < 0 ? JOIN_CALL : JOIN_NOT;
@@ -345,10 +368,54 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     return false;
 }
 
+/* It has ended when the call that creates it returns. */
+static bool ends_at_once(const hb *h, const hb_origin *o)
+{
+    enum { NO_GROUP = 1 << 11 }; /* GOMP_TASK_FLAG_NOGROUP */
+    if (o->by && o->by->kind == SYNC_TEAM) return true;
+    if (!o->by || o->by->kind != SYNC_TASK || !o->by->shared || o->by->other < 0) return false;
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        const lift_func *f = hb_instance_code(h, o->sites.data[i].instance);
+        const hb_call *call = hb_call_at(h, h->instances[o->sites.data[i].instance].func, o->sites.data[i].insn);
+        if (!call || !call->value) return false;
+        const ir_insn *flags = &f->ir->insns[value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + (unsigned)o->by->other], 4)];
+        if (flags->op != IR_CONST || flags->imm & NO_GROUP) return false;
+    }
+    return true;
+}
+
+/* What waits for a task and for all that it has started. */
+static bool cuts_deep(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    const void *const *with = w->with;
+    const hb *h = with[0];
+    const join_state *s = h->joins;
+    const uint32_t *of = with[1];
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        const join_call *join = &s->joins.data[j];
+        if (join->instance != instance || join->call != call) continue;
+        return (join->sync->kind == SYNC_JOIN_GROUP || join->sync->kind == SYNC_BARRIER) && effect_of(h, join, *of, false) == JOIN_CALL;
+    }
+    return false;
+}
+
+void hb_life_ever(const hb *h, uint32_t origin, hb_region *out)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    hb_numbers cutters = {0};
+    const void *with[] = {h, &origin};
+    bool task = o->by && o->by->kind == SYNC_TASK;
+    for (uint32_t j = 0; j < h->joins->joins.len && task; j++)
+        vec_push(&cutters, h->joins->joins.data[j].instance);
+    hb_walk walk = {.cuts = task ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
+    hb_region_walk(h, &walk, o->sites.data, task && ends_at_once(h, o) ? 0 : o->sites.len, out);
+    vec_free(&cutters);
+}
+
 static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
 {
     const hb_origin *origin = &h->origins.data[s->of];
-    bool team = origin->by && origin->by->kind == SYNC_TEAM;
+    bool team = ends_at_once(h, origin);
     vec_clear(&s->cutters);
     for (uint32_t i = 0; i < origin->sites.len; i++) /* where it may fail to be created */
         vec_push(&s->cutters, origin->sites.data[i].instance);

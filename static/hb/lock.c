@@ -50,13 +50,26 @@ static void find_spins(hb *h)
     vec_free(&places);
 }
 
-static void find_guards(hb *h, uint32_t instance, const hb_call *call)
+static void note_once(hb *h, const pta_place *place)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    lock_once once = {hb_object(h, site->memory, place->context), site->base + place->offset};
+    for (uint32_t i = 0; i < h->locks->once_variables.len; i++)
+        if (h->locks->once_variables.data[i].object == once.object && h->locks->once_variables.data[i].at == once.at) return;
+    vec_push(&h->locks->once_variables, once);
+}
+
+/* What is done once, and by which variable. */
+static void find_guards(hb *h, uint32_t instance, const hb_call *call, bool is_static)
 {
     pta_places places = {0};
     pta_operand what = h->program->calls.data[call->call].args[0];
     if (what.var != PTA_NO_VAR) hb_points_to(h, instance, what, &places);
-    for (uint32_t k = 0; k < places.len; k++)
-        if (places.data[k].exact) vec_push(&h->locks->guards, (spin_place){places.data[k]});
+    for (uint32_t k = 0; k < places.len; k++) {
+        if (!places.data[k].exact) continue;
+        if (is_static) vec_push(&h->locks->guards, (spin_place){places.data[k]});
+        note_once(h, &places.data[k]);
+    }
     vec_free(&places);
 }
 
@@ -77,7 +90,8 @@ static void find_matters(hb *h)
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
             l->matters |= concerns(sync);
-            if (sync && sync->kind == SYNC_GUARD) find_guards(h, i, &f->calls[c]);
+            if (sync && (sync->kind == SYNC_GUARD || sync->kind == SYNC_ONCE))
+                find_guards(h, i, &f->calls[c], sync->kind == SYNC_GUARD);
         }
         if (l->matters) vec_push(&work, i);
     }
@@ -375,6 +389,7 @@ void hb_locks_close(hb *h)
     map_free(&h->locks->name_map);
     vec_free(&h->locks->spins);
     vec_free(&h->locks->guards);
+    vec_free(&h->locks->once_variables);
     vec_free(&h->locks->onces);
     map_free(&h->locks->sum_map);
     map_free(&h->locks->instance_map);

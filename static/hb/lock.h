@@ -34,6 +34,11 @@ typedef struct {
     uint32_t first, count; /* in all_places */
 } lock_places;
 
+typedef struct {
+    uint32_t object;
+    int64_t at;
+} lock_once;
+
 typedef struct { /* what an address may be */
     uint32_t object, value; /* locks; UINT32_MAX: none */
     value_sum sum;
@@ -64,7 +69,9 @@ typedef struct hb_locks {
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     VEC(spin_place) spins;
-    VEC(spin_place) guards;
+    VEC(spin_place) guards; /* of C++ statics */
+    VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
+                               it; nobody would call them a lock */
     hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
 

@@ -99,7 +99,7 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
         result = lockset_meet(&h->locks->table, result, one);
     }
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
-    if (!(any || idle) || result == LOCKSET_ALL) return result;
+    if (!any || result == LOCKSET_ALL) return result;
     return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
 }
 

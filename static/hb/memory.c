@@ -5,7 +5,7 @@
 #include "static/hb/private.h"
 #include "static/pointer/offset.h"
 
-enum { OBJECT_LEFT = 1 };
+enum { OBJECT_LEFT = 1, OBJECT_ASKED = 2, OBJECT_SPECIFIC = 4 };
 
 uint32_t hb_object(hb *h, uint32_t site, uint32_t context)
 {
@@ -141,6 +141,57 @@ void hb_memory_close(hb *h)
 bool hb_stays(const hb *h, uint32_t object)
 {
     return !(h->object_list.data[object].state & OBJECT_LEFT);
+}
+
+static bool is_given(hb *h, uint32_t object)
+{
+    pta_places places = {0};
+    bool given = false;
+    for (uint32_t e = 0; e < h->edge_count && !given; e++) {
+        const pta_func *model = &h->program->funcs.data[h->instances[h->edges[e].caller].func];
+        const sync_entry *by = model->lift ? NULL : hb_sync(h, model->name);
+        if (!hb_spawns(h, &h->edges[e]) || (by && by->kind == SYNC_KEY)) continue;
+        const pta_call *call = &h->program->calls.data[h->edges[e].call];
+        for (unsigned a = 0; a < PTA_PARAMS && !given; a++) {
+            if (call->args[a].var == PTA_NO_VAR) continue;
+            pta_points_to_in(h->p, h->edges[e].caller, call->args[a], PTA_SAME, &places);
+            for (uint32_t i = 0; i < places.len; i++)
+                given |= is_memory(h, &places.data[i]) && object_of_place(h, &places.data[i]) == object;
+        }
+    }
+    pta_escaped(h->p, &places);
+    for (uint32_t i = 0; i < places.len; i++)
+        given |= is_memory(h, &places.data[i]) && object_of_place(h, &places.data[i]) == object;
+    vec_free(&places);
+    return given;
+}
+
+/* Other library functions that keep it may hand it to anybody. */
+static bool is_kept(hb *h, uint32_t object)
+{
+    for (uint32_t w = 0; w < h->memory.len; w++) {
+        const hb_word *word = &h->memory.data[w];
+        const pta_site *site = &h->program->sites.data[word->word.site];
+        if (site->kind != PTA_LIBRARY || (site->name && !strcmp(site->name, "specific"))) continue;
+        for (uint32_t i = 0; i < word->count; i++) {
+            const pta_place *place = &h->held.data[word->first + i];
+            if (is_memory(h, place) && object_of_place(h, place) == object) return true;
+        }
+    }
+    return false;
+}
+
+bool hb_specific(hb *h, uint32_t object)
+{
+    hb_extent holder;
+    uint32_t from = 0;
+    hb_object_note note = h->object_list.data[object];
+    if (h->program->sites.data[note.site].kind != PTA_HEAP || note.owner == HB_NONE || h->origins.data[note.owner].kind != HB_THREAD) return false;
+    if (!(note.state & OBJECT_ASKED)) {
+        bool specific = !hb_holder(h, object, &from, &holder) && !is_given(h, object) && !is_kept(h, object);
+        h->object_list.data[object].state |= OBJECT_ASKED | (specific ? OBJECT_SPECIFIC : 0);
+    }
+    return h->object_list.data[object].state & OBJECT_SPECIFIC;
 }
 
 void hb_holds(hb *h, const pta_place *place, pta_places *out)

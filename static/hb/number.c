@@ -9,32 +9,19 @@
  * switch) is never run by two threads. */
 #include <Zydis/Zydis.h>
 
-#include "static/hb/gift.h"
+#include "static/hb/number.h"
 
-enum { TERMS = 4, DEPTH = 5, MOST_THREADS = 64 };
-
-typedef struct {
-    uint32_t instance;
-    ir_value leaf;
-    int64_t factor;
-} part_term;
-
-typedef struct { /* as value_sum, with leaves of several functions */
-    bool known;
-    uint32_t count;
-    part_term terms[TERMS];
-    int64_t add;
-    int64_t span; /* and somewhere in so many bytes from there on; 0: just there */
-} part_sum;
+enum { MOST_THREADS = 64 };
 
 typedef struct { /* factor * number + [low, high) + others, which are the same in all threads */
     bool known;
     bool fixed;     /* no number at all: the same bytes each time */
     uint64_t space; /* whose numbers these are; 0: of threads */
+    int64_t round;  /* of iterations: bytes of those that one round of the loop takes; 0: they are not iterations */
     int64_t modulo; /* the bytes come again each so many; 0: not */
     int64_t each, wide; /* of fixed ones: `wide` bytes from the lowest on, and again each so many; 0: all of them */
     int64_t factor, low, high, base;
-    part_term others[TERMS];
+    part_term others[NUMBER_TERMS];
     uint32_t other_count;
 } numbered;
 
@@ -42,6 +29,8 @@ typedef struct { /* numbers of the threads that may come here */
     bool never;
     bool bounded;
     uint64_t mask;
+    uint64_t space;    /* not 0: only in this iteration of those */
+    int64_t iteration;
 } number_set;
 
 struct hb_numbering {
@@ -66,161 +55,19 @@ void hb_numbers_close(hb *h)
     free(h->numbering);
 }
 
-static const ir_func *code_of(const hb *h, uint32_t instance)
-{
-    return hb_instance_code(h, instance)->ir;
-}
-
-static const char *callee_name(const hb *h, const hb_call *call)
-{
-    uint32_t func = h->program->calls.data[call->call].func;
-    return func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
-}
-
-/* --- through parameters ------------------------------------------------------------------------------------------------------- */
-
-/* The next call, from *at on, by which an origin comes to an instance; NULL: no more. */
-static const pta_call_edge *next_caller(const hb *h, uint32_t origin, uint32_t instance, uint32_t *at)
-{
-    for (uint32_t i = h->in_first[instance] + *at; i < h->in_first[instance + 1]; i++) {
-        const pta_call_edge *e = &h->edges[h->in_edge[i]];
-        if (!hb_bit(h->origins.data[origin].self, e->caller)) continue;
-        *at = i + 1 - h->in_first[instance];
-        return e;
-    }
-    return NULL;
-}
-
-static void add_term(part_sum *s, part_term t)
-{
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->terms[i].instance == t.instance && s->terms[i].leaf == t.leaf) {
-            s->terms[i].factor += t.factor;
-            if (!s->terms[i].factor) s->terms[i] = s->terms[--s->count];
-            return;
-        }
-    if (s->count == TERMS)
-        s->known = false;
-    else
-        s->terms[s->count++] = t;
-}
-
-static ir_value call_argument(const ir_func *ir, const hb_call *call, unsigned arg)
-{
-    return ir->args[ir->insns[call->value].a + IR_CALL_RDI + arg];
-}
-
-static int64_t constant(const ir_func *ir, ir_value v)
-{
-    value_sum s = value_of(ir, v);
-    return v && s.known && !s.count ? s.add : -1;
-}
-
-/* What a thread that is created alone is given, if that is a constant. */
-static bool given_constant(const hb *h, uint32_t origin, int param, int64_t *value)
-{
-    const hb_origin *o = &h->origins.data[origin];
-    if (o->kind != HB_THREAD || o->sites.len != 1 || param != 0 || !o->by || o->by->kind != SYNC_CREATE) return false;
-    const lift_func *f = hb_instance_code(h, o->sites.data[0].instance);
-    const hb_call *call = hb_call_at(h, h->instances[o->sites.data[0].instance].func, o->sites.data[0].insn);
-    if (!f || !call || !call->value || hb_call_sync(h, o->sites.data[0].instance, call) != o->by) return false;
-    value_sum s = value_of(f->ir, call_argument(f->ir, call, (unsigned)o->by->arg));
-    *value = s.add;
-    return s.known && !s.count;
-}
-
-static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth);
-
-static bool same_sum(const part_sum *a, const part_sum *b)
-{
-    bool same = a->known && b->known && a->count == b->count && a->add == b->add && a->span == b->span;
-    for (uint32_t i = 0; i < a->count && same; i++)
-        same = a->terms[i].instance == b->terms[i].instance && a->terms[i].leaf == b->terms[i].leaf && a->terms[i].factor == b->terms[i].factor;
-    return same;
-}
-
-/* What one call passes. */
-static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int param, part_sum *out, unsigned depth)
-{
-    uint32_t at = 0;
-    *out = (part_sum){.known = true};
-    if (hb_spawns(h, e)) return false;
-    bool sorts = !hb_instance_code(h, e->caller) && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "qsort");
-    if (sorts) {
-        const pta_call_edge *outer = next_caller(h, origin, e->caller, &at);
-        if (!outer || next_caller(h, origin, e->caller, &at)) return false;
-        e = outer;
-    }
-    if (!hb_instance_code(h, e->caller)) return false;
-    const ir_func *ir = code_of(h, e->caller);
-    const hb_call *call = hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]);
-    if (!call || !call->value) return false;
-    value_sum passed = value_of(ir, call_argument(ir, call, sorts ? 0 : (unsigned)param));
-    expand(h, origin, e->caller, &passed, 1, out, depth + 1);
-    if (sorts) { /* what is compared lies in what is sorted */
-        int64_t count = constant(ir, call_argument(ir, call, 1)), size = constant(ir, call_argument(ir, call, 2));
-        out->known &= count > 0 && size > 0 && count < INT32_MAX && size < INT32_MAX && !out->span;
-        out->span = count * size;
-    }
-    return out->known;
-}
-
-/* What a parameter is in all calls. */
-static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
-{
-    uint32_t at = 0, calls = 0;
-    if (param < 0 || depth >= DEPTH || instance == h->origins.data[origin].instance) return false;
-    for (const pta_call_edge *e; (e = next_caller(h, origin, instance, &at)); calls++) {
-        part_sum one;
-        if (!passed_by(h, origin, e, param, calls ? &one : out, depth) || (calls && !same_sum(out, &one))) return false;
-    }
-    return calls > 0;
-}
-
-static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)
-{
-    out->known &= v->known;
-    out->add += by * v->add;
-    for (uint32_t i = 0; i < v->count && out->known; i++) {
-        part_term t = {instance, v->terms[i].leaf, by * v->terms[i].factor};
-        int param = gift_param(code_of(h, instance), t.leaf);
-        int64_t value;
-        part_sum inner;
-        if (instance == h->origins.data[origin].instance && given_constant(h, origin, param, &value)) {
-            out->add += t.factor * value;
-        } else if (passed(h, origin, instance, param, &inner, depth)) {
-            out->add += t.factor * inner.add;
-            out->known &= !inner.span || (t.factor == 1 && !out->span);
-            if (inner.span) out->span = inner.span;
-            for (uint32_t k = 0; k < inner.count; k++)
-                add_term(out, (part_term){inner.terms[k].instance, inner.terms[k].leaf, t.factor * inner.terms[k].factor});
-        } else {
-            add_term(out, t);
-        }
-    }
-}
-
 /* --- whose number ---------------------------------------------------------------------------------------------------------------- */
-
-static bool is_thread_number(const hb *h, uint32_t func, const ir_func *ir, ir_value v)
-{
-    const ir_insn *insn = &ir->insns[v];
-    if (insn->op != IR_RESULT || insn->var != IR_RAX) return false;
-    const hb_call *call = hb_call_at(h, func, ir->insns[insn->a].insn);
-    return call && call->sync && call->sync->kind == SYNC_NUMBER;
-}
 
 /* The thread's own number: its argument, or a word of its own object that was filled with what counted. */
 static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value leaf, int64_t *step)
 {
     const gift *g = &h->gifts->of[origin];
-    const ir_func *ir = code_of(h, instance);
+    const ir_func *ir = part_code(h, instance);
     int64_t delta;
     if (g->kind == GIFT_NUMBER && gift_is_own(h, instance, gift_param(ir, leaf), &delta) && !delta) {
         *step = g->step;
         return true;
     }
-    if (is_thread_number(h, h->instances[instance].func, ir, leaf)) return *step = 1, true;
+    if (omp_is_thread_number(h, h->instances[instance].func, ir, leaf)) return *step = 1, true;
     const ir_insn *load = &ir->insns[leaf];
     if ((g->kind != GIFT_ELEMENT && g->kind != GIFT_FRESH) || load->op != IR_LOAD) return false;
     value_sum address = value_address(ir, &ir->insns[load->a]);
@@ -296,7 +143,7 @@ static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
 /* What an atomic increment has found, when nothing else changes the variable meanwhile. */
 static bool is_ticket(const hb *h, uint32_t origin, uint32_t instance, ir_value leaf, uint64_t *space, int64_t *step)
 {
-    const ir_func *ir = code_of(h, instance);
+    const ir_func *ir = part_code(h, instance);
     const ir_insn *load = &ir->insns[leaf];
     if (load->op != IR_LOAD || !(ir->insns[load->a].flags & IR_ATOMIC)) return false;
     if (ir->func->insns[ir->insns[load->a].insn].mnemonic != ZYDIS_MNEMONIC_XADD) return false;
@@ -313,147 +160,6 @@ static bool is_ticket(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     return false;
 }
 
-/* --- OpenMP: iterations ------------------------------------------------------------------------------------------------------------- */
-
-/* The argument that points to where the first iteration is left, or -1. */
-static int lower_argument(const char *name)
-{
-    if (!strncmp(name, "__kmpc_for_static_init_", 23)) return 4;
-    if (!strncmp(name, "__kmpc_dispatch_next_", 21)) return 3;
-    if (strncmp(name, "GOMP_loop_", 10)) return -1;
-    if (strstr(name, "_next")) return 0;
-    if (!strstr(name, "_start")) return -1;
-    if (strstr(name, "doacross")) return 5 - 2 * !!strstr(name, "runtime");
-    return 4 - !!strstr(name, "runtime") + !!strstr(name, "_ull_");
-}
-
-/* A loop that is handed out anew each time round another one, without a barrier in between: an iteration may go to another thread
- * while the one that had it the last time is at it still. */
-static bool is_repeated(const hb *h, uint32_t func, const ir_func *ir, const hb_call *call)
-{
-    uint32_t loop = ir->blocks[hb_block_of(ir->func, call->insn)].loop;
-    const char *name = callee_name(h, call);
-    if (strstr(name, "_next") && loop) loop = ir->loops[loop - 1].parent; /* the loop that asks for more */
-    if (!loop || strstr(name, "static")) return false;
-    for (uint32_t c = 0; c < h->funcs[func].call_count; c++) {
-        const hb_call *other = &h->funcs[func].calls[c];
-        if (!other->sync || other->sync->kind != SYNC_BARRIER) continue;
-        for (uint32_t l = ir->blocks[hb_block_of(ir->func, other->insn)].loop; l; l = ir->loops[l - 1].parent)
-            if (l == loop) return false;
-    }
-    return true;
-}
-
-/* What a variable of the frame is set to, if that is a constant. */
-static int64_t frame_constant(const ir_func *ir, ir_value pointer)
-{
-    int32_t at, to;
-    uint8_t base, other;
-    int64_t found = -1;
-    if (!pointer || !ir_frame_offset(ir, pointer, &at, &base)) return -1;
-    for (ir_value v = 1; v < ir->insn_count; v++) {
-        if (ir->insns[v].op != IR_STORE) continue;
-        const ir_insn *access = &ir->insns[ir->insns[v].a];
-        if (access->b || !access->a || !ir_frame_offset(ir, access->a, &to, &other) || other != base || to + access->imm != at) continue;
-        int64_t value = constant(ir, ir->insns[v].b);
-        if (value < 0) continue; /* the end is cut down to what there is */
-        if (found >= 0 && found != value) return -1;
-        found = value;
-    }
-    return found;
-}
-
-/* A load of the first iteration that was handed out to this thread. */
-static bool is_handed_out(const hb *h, uint32_t instance, ir_value v, uint64_t *space)
-{
-    uint32_t func = h->instances[instance].func;
-    const ir_func *ir = code_of(h, instance);
-    const ir_insn *load = &ir->insns[v];
-    int32_t at, given;
-    uint8_t base, other;
-    if (load->op != IR_LOAD) return false;
-    const ir_insn *access = &ir->insns[load->a];
-    if (access->b || !access->a || !ir_frame_offset(ir, access->a, &at, &base)) return false;
-    bool found = false;
-    for (uint32_t c = 0; c < h->funcs[func].call_count; c++) {
-        const hb_call *call = &h->funcs[func].calls[c];
-        const char *name = callee_name(h, call);
-        int arg = lower_argument(name);
-        if (arg < 0 || !call->value) continue;
-        ir_value pointer = call_argument(ir, call, (unsigned)arg);
-        if (!pointer || !ir_frame_offset(ir, pointer, &given, &other) || other != base || given != at + access->imm) continue;
-        if (is_repeated(h, func, ir, call)) return false;
-        uint64_t of = map_hash(((uint64_t)func << 32) + (uint64_t)(uint32_t)given) | 1;
-        if (strstr(name, "static_init")) { /* equal loops go to the same threads */
-            int64_t kind = constant(ir, call_argument(ir, call, 2)), low = frame_constant(ir, pointer);
-            int64_t high = frame_constant(ir, call_argument(ir, call, 5));
-            if (kind > 0 && low >= 0 && high >= 0) of = map_hash(map_hash(map_hash((uint64_t)kind) + (uint64_t)low) + (uint64_t)high) | 1;
-        }
-        if (found && *space != of) return false;
-        *space = of;
-        found = true;
-    }
-    return found;
-}
-
-static bool names_team(const char *name)
-{
-    return !strcmp(name, "omp_get_thread_num") || !strcmp(name, "omp_get_num_threads");
-}
-
-/* How a value is computed, as a number: equal ones are equal in all threads that have the same number. */
-static uint64_t shape_of(const hb *h, uint32_t func, const ir_func *ir, ir_value v, unsigned depth)
-{
-    v = value_plain(ir, v, 4);
-    const ir_insn *insn = &ir->insns[v];
-    uint64_t hash = map_hash(insn->op);
-    if (depth > 10) return map_hash(hash + v);
-    switch (insn->op) {
-    case IR_CONST: return map_hash(hash + (uint64_t)insn->imm);
-    case IR_RESULT: {
-        const hb_call *call = hb_call_at(h, func, ir->insns[insn->a].insn);
-        return call && names_team(callee_name(h, call)) ? map_hash(hash + (call->sync ? 1 : 2)) : map_hash(hash + v);
-    }
-    case IR_LEA: case IR_SUB: case IR_MUL: case IR_SHL: case IR_SAR: case IR_SHR: case IR_AND:
-        hash = map_hash(hash + (uint64_t)insn->imm + insn->scale * 7u);
-        if (insn->a) hash = map_hash(hash + shape_of(h, func, ir, insn->a, depth + 1));
-        if (insn->b) hash = map_hash(hash * 3 + shape_of(h, func, ir, insn->b, depth + 1));
-        return hash;
-    case IR_OPAQUE: case IR_PHI:
-        hash = map_hash(hash + (insn->op == IR_PHI ? 0 : ir->func->insns[insn->insn].mnemonic) + insn->var);
-        for (uint32_t i = 0; i < insn->b; i++)
-            if (ir->args[insn->a + i]) hash = map_hash(hash * 3 + shape_of(h, func, ir, ir->args[insn->a + i], depth + 1));
-        return hash;
-    default: return map_hash(hash + v);
-    }
-}
-
-/* Whether a value is computed from the number of the thread in its team, by multiplication. */
-static bool from_thread_number(const hb *h, uint32_t func, const ir_func *ir, ir_value v, bool times, unsigned depth)
-{
-    if (!v || depth > 10) return false;
-    v = value_plain(ir, v, 4);
-    const ir_insn *insn = &ir->insns[v];
-    if (is_thread_number(h, func, ir, v)) return times;
-    switch (insn->op) {
-    case IR_MUL: case IR_SHL: times = true; /* fall through */
-    case IR_LEA: case IR_SUB:
-        return from_thread_number(h, func, ir, insn->a, times, depth + 1) || from_thread_number(h, func, ir, insn->b, times, depth + 1);
-    default: return false;
-    }
-}
-
-/* Where the iterations of this thread begin. */
-static bool is_first_iteration(const hb *h, uint32_t instance, ir_value v, uint64_t *space)
-{
-    uint32_t func = h->instances[instance].func;
-    const ir_func *ir = code_of(h, instance);
-    if (is_handed_out(h, instance, v, space)) return true;
-    if (!from_thread_number(h, func, ir, v, false, 0)) return false;
-    *space = shape_of(h, func, ir, v, 0) | 1;
-    return true;
-}
-
 /* --- numbered addresses ----------------------------------------------------------------------------------------------------------------- */
 
 /* A leaf that is the same value in all threads of a kind: the address of what a team shares, what is loaded from there, and what
@@ -461,7 +167,7 @@ static bool is_first_iteration(const hb *h, uint32_t instance, ir_value v, uint6
 static bool is_common(const hb *h, uint32_t origin, uint32_t instance, ir_value leaf, unsigned depth)
 {
     const hb_origin *o = &h->origins.data[origin];
-    const ir_func *ir = code_of(h, instance);
+    const ir_func *ir = part_code(h, instance);
     const ir_insn *insn = &ir->insns[leaf];
     bool team = o->by && o->by->kind == SYNC_TEAM;
     if (insn->op == IR_ENTRY) return team && instance == o->instance && gift_param(ir, leaf) >= 0;
@@ -475,7 +181,7 @@ static bool is_common(const hb *h, uint32_t origin, uint32_t instance, ir_value 
 
 static bool add_other(const hb *h, uint32_t origin, part_term t, numbered *n)
 {
-    if (n->other_count == TERMS || !is_common(h, origin, t.instance, t.leaf, 0)) return false;
+    if (n->other_count == NUMBER_TERMS || !is_common(h, origin, t.instance, t.leaf, 0)) return false;
     n->others[n->other_count++] = t;
     return true;
 }
@@ -485,7 +191,7 @@ static bool add_rest(const hb *h, uint32_t origin, const part_sum *first, uint32
 {
     for (uint32_t i = 0; i < first->count; i++) {
         part_term t = first->terms[i];
-        uint8_t op = code_of(h, t.instance)->insns[t.leaf].op;
+        uint8_t op = part_code(h, t.instance)->insns[t.leaf].op;
         t.factor *= by;
         if (i == but || op == IR_PHI || op == IR_OPAQUE || op == IR_SELECT) continue;
         if (!add_other(h, origin, t, n)) return false;
@@ -500,79 +206,80 @@ static int64_t factor_of(const part_sum *s, ir_value leaf)
     return 0;
 }
 
-/* A term that goes through a loop which begins at the thread's number. */
-static bool take_loop(const hb *h, uint32_t origin, const part_term *t, numbered *n)
+typedef struct { /* a loop that a term goes through */
+    part_sum first, end;
+    int64_t stride;
+} part_loop;
+
+static bool loop_of(const hb *h, uint32_t origin, const part_term *t, part_loop *out)
 {
-    const ir_func *ir = code_of(h, t->instance);
-    value_sum first_value, end_value;
-    part_sum first = {.known = true}, end = {.known = true};
-    int64_t by = t->factor, step, stride = count_stride(ir, t->leaf);
-    if (!count_range(ir, t->leaf, &first_value, &end_value) || by <= 0) return false;
-    expand(h, origin, t->instance, &first_value, 1, &first, 0);
-    expand(h, origin, t->instance, &end_value, 1, &end, 0);
-    if (!first.known) return false;
-    for (uint32_t k = 0; k < first.count; k++) {
-        const part_term *of = &first.terms[k];
-        const ir_func *in = code_of(h, of->instance);
-        bool number = is_number(h, origin, of->instance, of->leaf, &step);
-        if (number && stride > 1 && first.count == 1 && !first.add && of->factor == 1 && h->gifts->of[origin].count && step == 1 &&
-            h->gifts->of[origin].count <= stride) { /* every n-th, from the number on */
-            n->factor = by;
-            n->modulo = by * stride;
-            return true;
-        }
-        if (is_first_iteration(h, of->instance, of->leaf, &n->space) && of->factor > 0) {
-            /* iterations of this thread alone, however many a vector takes at once */
-            n->factor = by * of->factor;
-            n->base += by * first.add;
-            if (n->high > n->factor) n->high = n->factor;
-            return add_rest(h, origin, &first, k, by, n);
-        }
-        if (number && first.count == 1 && end.known && end.count == 1 && end.terms[0].leaf == of->leaf &&
-            end.terms[0].factor == of->factor && end.add - first.add <= of->factor * step && end.add > first.add) {
-            n->factor = by * of->factor * step;
-            n->low += by * first.add;
-            n->high += by * (end.add - 1);
-            return true;
-        }
-        bool chunked = in->insns[of->leaf].op == IR_MUL && in->insns[of->leaf].b && of->factor == 1;
-        if (!chunked || first.count != 1 || first.add || !end.known || end.add || end.count != 2) continue;
-        /* from number * chunk to number * chunk + chunk */
-        ir_value a = value_plain(in, in->insns[of->leaf].a, 4), b = value_plain(in, in->insns[of->leaf].b, 4);
-        bool an = is_number(h, origin, of->instance, a, &step), bn = !an && is_number(h, origin, of->instance, b, &step);
-        if ((an || bn) && factor_of(&end, of->leaf) == 1 && factor_of(&end, an ? b : a) == 1) {
-            n->factor = by;
-            n->space = map_hash(((uint64_t)h->instances[of->instance].func << 32) + of->leaf) | 1;
-            return true;
-        }
+    const ir_func *ir = part_code(h, t->instance);
+    value_sum first, end;
+    *out = (part_loop){.first = {.known = true}, .end = {.known = true}};
+    if (t->factor <= 0 || !count_range(ir, t->leaf, &first, &end)) return false;
+    out->stride = count_stride(ir, t->leaf);
+    part_expand(h, origin, t->instance, &first, 1, &out->first);
+    part_expand(h, origin, t->instance, &end, 1, &out->end);
+    return out->first.known && !out->first.span;
+}
+
+/* A loop over the iterations of this thread: it begins at the first of them. */
+static bool take_iterations(const hb *h, uint32_t origin, const part_term *t, const part_loop *l, numbered *n)
+{
+    for (uint32_t k = 0; k < l->first.count; k++) {
+        const part_term *of = &l->first.terms[k];
+        if (of->factor <= 0 || !omp_first_iteration(h, origin, of->instance, of->leaf, &n->space)) continue;
+        n->factor = t->factor * of->factor;
+        n->base += t->factor * l->first.add;
+        n->round = t->factor * l->stride;
+        return add_rest(h, origin, &l->first, k, t->factor, n);
     }
     return false;
 }
 
-/* A loop between constants, inside of what belongs to a number or of iterations that were handed out. */
-static bool take_range(const hb *h, uint32_t origin, const part_term *t, const part_sum *all, numbered *n)
+/* A term that goes through a loop which begins at the thread's number. */
+static bool take_loop(const hb *h, uint32_t origin, const part_term *t, const part_loop *l, numbered *n)
 {
-    const ir_func *ir = code_of(h, t->instance);
-    value_sum first_value, end_value;
-    part_sum first = {.known = true}, end = {.known = true};
-    uint64_t space = 0;
-    if (!count_range(ir, t->leaf, &first_value, &end_value) || t->factor <= 0) return false;
-    expand(h, origin, t->instance, &first_value, 1, &first, 0);
-    expand(h, origin, t->instance, &end_value, 1, &end, 0);
-    if (!first.known || first.count || first.span) return false;
-    int64_t stride = count_stride(ir, t->leaf);
-    for (uint32_t i = 0; i < all->count; i++) { /* from the first iteration on: the loop goes over those of this thread */
-        const part_term *of = &all->terms[i];
-        if (of == t || of->instance != t->instance || of->factor <= 0 || !is_handed_out(h, of->instance, of->leaf, &space)) continue;
-        if (first.add >= 0 && stride > 0 && (stride * t->factor) % of->factor == 0 && (first.add * t->factor) % of->factor == 0) return true;
+    int64_t by = t->factor, step;
+    const part_term *of = &l->first.terms[0];
+    if (l->first.count != 1) return false;
+    const ir_func *in = part_code(h, of->instance);
+    bool number = is_number(h, origin, of->instance, of->leaf, &step);
+    if (number && l->stride > 1 && !l->first.add && of->factor == 1 && h->gifts->of[origin].count && step == 1 &&
+        h->gifts->of[origin].count <= l->stride) { /* every n-th, from the number on */
+        n->factor = by;
+        n->modulo = by * l->stride;
+        return true;
     }
-    if (!end.known || end.count || end.span || first.add >= end.add) return false;
-    if (stride > 1) {
-        n->each = n->each ? -1 : stride * t->factor;
+    if (number && l->end.known && l->end.count == 1 && l->end.terms[0].leaf == of->leaf && l->end.terms[0].factor == of->factor &&
+        l->end.add - l->first.add <= of->factor * step && l->end.add > l->first.add) {
+        n->factor = by * of->factor * step;
+        n->low += by * l->first.add;
+        n->high += by * (l->end.add - 1);
+        return true;
+    }
+    bool chunked = in->insns[of->leaf].op == IR_MUL && in->insns[of->leaf].b && of->factor == 1;
+    if (!chunked || l->first.add || !l->end.known || l->end.add || l->end.count != 2) return false;
+    /* from number * chunk to number * chunk + chunk */
+    ir_value a = value_plain(in, in->insns[of->leaf].a, 4), b = value_plain(in, in->insns[of->leaf].b, 4);
+    bool an = is_number(h, origin, of->instance, a, &step), bn = !an && is_number(h, origin, of->instance, b, &step);
+    if ((!an && !bn) || factor_of(&l->end, of->leaf) != 1 || factor_of(&l->end, an ? b : a) != 1) return false;
+    n->factor = by;
+    n->round = by * l->stride;
+    n->space = map_hash(((uint64_t)h->instances[of->instance].func << 32) + of->leaf) | 1;
+    return true;
+}
+
+/* A loop between constants. */
+static bool take_range(const part_term *t, const part_loop *l, numbered *n)
+{
+    if (l->first.count || !l->end.known || l->end.count || l->end.span || l->first.add >= l->end.add) return false;
+    if (l->stride > 1) {
+        n->each = n->each ? -1 : l->stride * t->factor;
         n->wide = n->high - n->low;
     }
-    n->low += t->factor * first.add;
-    n->high += t->factor * (end.add - 1);
+    n->low += t->factor * l->first.add;
+    n->high += t->factor * (l->end.add - 1);
     return true;
 }
 
@@ -590,11 +297,11 @@ static bool library_sum(const hb *h, const hb_touch *t, value_sum *sum, int64_t 
         found = &ranges[i];
     }
     if (!found || found->arg >= 6) return false;
-    *sum = value_of(ir, call_argument(ir, call, found->arg));
+    *sum = value_of(ir, part_argument(ir, call, found->arg));
     *width = found->size;
-    if (found->size_arg >= 0) *width = constant(ir, call_argument(ir, call, (unsigned)found->size_arg));
+    if (found->size_arg >= 0) *width = part_number(ir, part_argument(ir, call, (unsigned)found->size_arg));
     if (found->times_arg >= 0) {
-        int64_t times = constant(ir, call_argument(ir, call, (unsigned)found->times_arg));
+        int64_t times = part_number(ir, part_argument(ir, call, (unsigned)found->times_arg));
         *width = times > 0 && *width > 0 && times < INT32_MAX && *width < INT32_MAX ? *width * times : 0;
     }
     return *width > 0;
@@ -612,9 +319,35 @@ static bool address_of(const hb *h, uint32_t origin, const hb_touch *t, part_sum
         if (!t->ir || f->ir->insns[t->ir].op != IR_ACCESS || f->ir->insns[t->ir].flags & (IR_WIDE | IR_REP)) return false;
         sum = value_address(f->ir, &f->ir->insns[t->ir]);
     }
-    expand(h, origin, t->instance, &sum, 1, out, 0);
+    part_expand(h, origin, t->instance, &sum, 1, out);
     if (out->span) *width = out->span;
     return out->known;
+}
+
+/* The first iteration of this thread, plus a loop that counts from a constant on, plus the rest of a division. */
+static bool take_first(const hb *h, uint32_t origin, const part_sum *sum, numbered *n)
+{
+    uint32_t at = 0;
+    while (at < sum->count && !(sum->terms[at].factor > 0 && omp_first_iteration(h, origin, sum->terms[at].instance, sum->terms[at].leaf, &n->space)))
+        at++;
+    if (at == sum->count) return false;
+    n->factor = n->round = sum->terms[at].factor;
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const part_term *t = &sum->terms[i];
+        uint8_t op = part_code(h, t->instance)->insns[t->leaf].op;
+        part_loop l;
+        if (i == at) continue;
+        if (op == IR_PHI && loop_of(h, origin, t, &l)) {
+            if (l.first.count || l.first.add < 0 || n->round != n->factor || (l.stride * t->factor) % n->factor) return false;
+            n->round = l.stride * t->factor;
+            n->base += l.first.add * t->factor;
+        } else if ((op == IR_PHI || op == IR_OPAQUE || op == IR_SELECT) && t->factor == n->factor) {
+            continue;
+        } else if (!add_other(h, origin, *t, n)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
@@ -623,32 +356,31 @@ static numbered make_number(const hb *h, uint32_t origin, const hb_touch *t)
     part_sum sum;
     if (!address_of(h, origin, t, &sum, &n.high)) return n;
     n.base = sum.add;
+    numbered iterated = n;
+    if (take_first(h, origin, &sum, &iterated)) {
+        iterated.known = true;
+        return iterated;
+    }
     bool found = false;
     for (uint32_t i = 0; i < sum.count; i++) {
         const part_term *term = &sum.terms[i];
         int64_t step;
-        uint64_t space = 0;
         bool number = is_number(h, origin, term->instance, term->leaf, &step);
-        bool other = !number && (is_ticket(h, origin, term->instance, term->leaf, &space, &step) ||
-                                 is_handed_out(h, term->instance, term->leaf, &space));
-        if (number || other) {
+        if (number || is_ticket(h, origin, term->instance, term->leaf, &n.space, &step)) {
             if (found) return n;
             found = true;
-            if (other && !(space & 1)) return n;
-            n.space = space;
-            n.factor = (term->factor < 0 ? -term->factor : term->factor) * (number ? step : 1);
-            if (other && term->factor <= 0) return n;
+            n.factor = (term->factor < 0 ? -term->factor : term->factor) * step;
             continue;
         }
-        bool loop = code_of(h, term->instance)->insns[term->leaf].op == IR_PHI;
-        if (loop && take_range(h, origin, term, &sum, &n)) continue;
-        if (loop && !found && take_loop(h, origin, term, &n)) {
+        part_loop l;
+        bool loop = part_code(h, term->instance)->insns[term->leaf].op == IR_PHI && loop_of(h, origin, term, &l);
+        if (loop && take_range(term, &l, &n)) continue;
+        if (loop && !found && (take_iterations(h, origin, term, &l, &n) || take_loop(h, origin, term, &l, &n))) {
             found = true;
             continue;
         }
         if (!add_other(h, origin, *term, &n)) return n;
     }
-    if (n.space && n.high > n.factor && !n.low) n.high = n.factor; /* several iterations at once */
     n.known = found && n.factor > 0;
     n.fixed = !found;
     return n;
@@ -677,6 +409,13 @@ static bool same_others(const hb *h, const numbered *x, const numbered *y)
 static bool are_apart(const hb *h, const numbered *x, const numbered *y)
 {
     if (!x->known || !y->known || x->factor != y->factor || x->space != y->space || x->modulo != y->modulo || !same_others(h, x, y)) return false;
+    if (x->round || y->round) {
+        /* Each round takes the iterations [k, k + round / factor): the one of an access is between those of its round. For both there
+         * must be one place where the first iteration of a round can lie. */
+        int64_t xf = x->base + x->high - x->round, yf = y->base + y->high - y->round;
+        int64_t first = xf > yf ? xf : yf, last = x->base < y->base ? x->base : y->base;
+        return x->round && y->round && !x->low && !y->low && first <= last;
+    }
     int64_t xl = x->base + x->low, yl = y->base + y->low, xh = x->base + x->high, yh = y->base + y->high;
     int64_t low = xl < yl ? xl : yl, high = xh > yh ? xh : yh;
     return high - low <= x->factor;
@@ -704,15 +443,23 @@ static bool holds(uint8_t code, int64_t n, int64_t imm)
 static void refine(const hb *h, uint32_t origin, uint32_t instance, const value_condition *c, number_set *s)
 {
     int64_t step;
-    value_sum value = value_of(code_of(h, instance), c->a);
+    value_sum value = value_of(part_code(h, instance), c->a);
     part_sum sum = {.known = true};
-    expand(h, origin, instance, &value, 1, &sum, 0);
+    part_expand(h, origin, instance, &value, 1, &sum);
     if (sum.known && !sum.count && !sum.span) s->never |= !holds(c->code, (int32_t)sum.add, (int32_t)c->imm);
     if (!sum.known || sum.count != 1 || sum.terms[0].factor != 1) return;
+    part_loop l;
+    numbered n = {0};
+    if (c->code == VALUE_EQUAL && loop_of(h, origin, &sum.terms[0], &l) && l.stride == 1 && take_iterations(h, origin, &sum.terms[0], &l, &n) &&
+        !n.base && !n.other_count) {
+        s->space = n.space;
+        s->iteration = (int32_t)c->imm - sum.add;
+        return;
+    }
     if (!is_number(h, origin, sum.terms[0].instance, sum.terms[0].leaf, &step) || step != 1) return;
     uint64_t mask = 0;
-    for (int64_t n = 0; n < MOST_THREADS; n++)
-        if (holds(c->code, (int32_t)(n + sum.add), (int32_t)c->imm)) mask |= 1ull << n;
+    for (int64_t i = 0; i < MOST_THREADS; i++)
+        if (holds(c->code, (int32_t)(i + sum.add), (int32_t)c->imm)) mask |= 1ull << i;
     if (s->bounded) {
         s->mask &= mask;
     } else if (c->code == VALUE_EQUAL && mask) {
@@ -741,13 +488,16 @@ static number_set make_set(const hb *h, uint32_t origin, hb_point at, number_set
     uint32_t next = 0;
     bool any = false;
     walk_up(h, origin, at, &s);
-    if (depth >= DEPTH || at.instance == h->origins.data[origin].instance) return s;
-    for (const pta_call_edge *e; (e = next_caller(h, origin, at.instance, &next)); any = true) {
+    if (depth >= NUMBER_DEPTH || at.instance == h->origins.data[origin].instance) return s;
+    for (const pta_call_edge *e; (e = part_caller(h, origin, at.instance, &next)); any = true) {
         if (hb_spawns(h, e) || !hb_instance_code(h, e->caller)) return s;
         number_set one = make_set(h, origin, (hb_point){e->caller, h->call_insn[e->call]}, s, depth + 1);
         all.never &= one.never;
         all.bounded &= one.bounded;
         all.mask |= one.mask;
+        if (any && (all.space != one.space || all.iteration != one.iteration)) one.space = 0;
+        all.space = one.space;
+        all.iteration = one.iteration;
     }
     return any ? all : s;
 }
@@ -769,7 +519,7 @@ static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
 bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
 {
     int64_t value;
-    if (!given_constant(h, x, 0, &value) && !given_constant(h, y, 0, &value)) return false;
+    if (!part_constant(h, x, 0, &value) && !part_constant(h, y, 0, &value)) return false;
     if (set_of(h, x, a).never || set_of(h, y, b).never) return true;
     numbered na = number_of(h, x, a), nb = number_of(h, y, b);
     if (!na.fixed || !nb.fixed || !same_others(h, &na, &nb)) return false;
@@ -785,5 +535,6 @@ bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb
     numbered na = number_of(h, x, a), nb = number_of(h, y, b);
     if (are_apart(h, &na, &nb)) return true;
     number_set sa = set_of(h, x, a), sb = set_of(h, y, b);
+    if (sa.space && sa.space == sb.space && sa.iteration == sb.iteration) return true;
     return sa.bounded && sb.bounded && sa.mask && sa.mask == sb.mask && !(sa.mask & (sa.mask - 1)); /* one and the same thread */
 }

@@ -58,8 +58,7 @@ static const hb_region *ever_of(const hb *h, uint32_t o)
 {
     hb_life *life = &h->lives[o];
     if (!life->has_ever) {
-        hb_walk walk = {.origin = HB_NONE};
-        hb_region_walk(h, &walk, h->origins.data[o].sites.data, h->origins.data[o].sites.len, &life->ever);
+        hb_life_ever(h, o, &life->ever);
         life->has_ever = true;
     }
     return &life->ever;
@@ -67,40 +66,70 @@ static const hb_region *ever_of(const hb *h, uint32_t o)
 
 static bool is_team(const hb_origin *o)
 {
-    return o->by && (o->by->kind == SYNC_TEAM || o->by->kind == SYNC_TASK);
+    return o->by && o->by->kind == SYNC_TEAM;
 }
 
-/* Whether `o` may be alive while `in`, one of those that led to it, is at a point. */
-static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at, bool ever, unsigned depth)
+/* The chains of creation that lead from `in` to `o`, each origin once in each way: threads may create each other in turn. */
+static bool find_alive(const hb *h, uint32_t o, uint32_t in, hb_point at, bool ever, uint64_t *seen)
 {
     const hb_origin *origin = &h->origins.data[o];
-    if (depth > DEPTH) return true;
+    if (hb_bit(seen, 2 * o + ever)) return false;
+    hb_set(seen, 2 * o + ever);
     for (uint32_t i = 0; i < origin->parents.len; i++) {
         uint32_t parent = origin->parents.data[i];
         if (parent == in) {
             if (hb_region_has(ever ? ever_of(h, o) : &h->lives[o].live, at)) return true;
         } else if (parent != o && is_ancestor(h, in, parent)) {
-            /* A team ends with all that it has started. */
-            bool outlives = h->lives[o].live.ends && !is_team(&h->origins.data[parent]);
-            if (alive_at(h, parent, in, at, ever || outlives, depth + 1)) return true;
+            /* A team ends with all that it has started, and what that has started. */
+            bool outlives = (ever || h->lives[o].live.ends) && !is_team(&h->origins.data[parent]);
+            if (find_alive(h, parent, in, at, outlives, seen)) return true;
         }
     }
     return false;
 }
 
-/* Both have led from children of `top`; one of them was started while the other was alive. */
-static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
+/* Whether `o` may be alive while `in`, one of those that led to it, is at a point. */
+static bool alive_at(const hb *h, uint32_t o, uint32_t in, hb_point at)
 {
-    if (h->origins.data[top].overlaps) return true;
+    uint64_t *seen = base_alloc_zero(h->origins.len / 32 + 1, sizeof *seen);
+    bool alive = find_alive(h, o, in, at, false, seen);
+    free(seen);
+    return alive;
+}
+
+/* Whether some chain of creation leads to `o` without `but`. */
+static bool find_other_way(const hb *h, uint32_t o, uint32_t but, uint64_t *seen)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    if (o == but || hb_bit(seen, o)) return false;
+    hb_set(seen, o);
+    for (uint32_t i = 0; i < origin->parents.len; i++)
+        if (find_other_way(h, origin->parents.data[i], but, seen)) return true;
+    return !origin->parents.len;
+}
+
+static bool has_other_way(const hb *h, uint32_t o, uint32_t but)
+{
+    uint64_t *seen = base_alloc_zero(h->origins.len / 64 + 1, sizeof *seen);
+    bool found = find_other_way(h, o, but, seen);
+    free(seen);
+    return found;
+}
+
+/* Both have led from children of `top`; one of them was started while the other was alive. */
+static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y, bool alone)
+{
+    if (!alone && h->origins.data[top].overlaps) return true;
     for (uint32_t c = 1; c < h->origins.len; c++) {
         const hb_origin *child = &h->origins.data[c];
         if (!is_parent(child, top)) continue;
         bool to_y = c == y || is_ancestor(h, c, y), to_x = c == x || is_ancestor(h, c, x);
         for (uint32_t s = 0; s < child->sites.len; s++) {
             if (!hb_bit(h->origins.data[top].self, child->sites.data[s].instance)) continue;
-            if (to_y && !to_x && alive_at(h, x, top, child->sites.data[s], false, 0)) return true;
-            if (to_x && !to_y && alive_at(h, y, top, child->sites.data[s], false, 0)) return true;
+            if ((c == y || (to_y && !to_x)) && alive_at(h, x, top, child->sites.data[s])) return true;
+            if ((c == x || (to_x && !to_y)) && alive_at(h, y, top, child->sites.data[s])) return true;
             if (to_x && to_y && c != x && c != y && child->overlaps) return true;
+            if (alone && to_x && to_y && (c == x || c == y)) return true; /* one has led to the other */
         }
     }
     return false;
@@ -109,15 +138,17 @@ static bool meet_below(const hb *h, uint32_t top, uint32_t x, uint32_t y)
 static bool find_meeting(const hb *h, uint32_t x, uint32_t y)
 {
     bool any = false;
+    uint32_t team;
+    if (hb_tasks_of_one(h, x, y, &team)) return !hb_tasks_depend(h, x, y) && meet_below(h, team, x, y, true);
     for (uint32_t top = 0; top < h->origins.len; top++) {
         if (!is_ancestor(h, top, x) || !is_ancestor(h, top, y)) continue;
         any = true;
-        if (meet_below(h, top, x, y)) return true;
+        if (meet_below(h, top, x, y, false)) return true;
     }
     return !any;
 }
 
-/* Of threads of which none has led to the other. */
+/* Of threads of which none has led to the other, or not always. */
 static bool overlaps(const hb *h, uint32_t x, uint32_t y)
 {
     uint8_t *known = &h->kin->meet[(size_t)(x < y ? x : y) * h->origins.len + (x < y ? y : x)]; /* 1: no, 2: yes */
@@ -132,10 +163,10 @@ static bool threads_meet(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_poi
     if (x == y || ox->twin == y) return ox->overlaps;
     if (ox->kind == HB_ENTRY || oy->kind == HB_ENTRY || ox->kind == HB_OUTSIDE || oy->kind == HB_OUTSIDE) return true;
     bool up = is_ancestor(h, x, y), down = is_ancestor(h, y, x);
-    if (up && (ox->overlaps || alive_at(h, y, x, a, false, 0))) return true;
-    if (down && (oy->overlaps || alive_at(h, x, y, b, false, 0))) return true;
-    if (up || down) return false;
-    return overlaps(h, x, y);
+    if (up && ((ox->overlaps && !hb_with_creator(h, x, a, y)) || alive_at(h, y, x, a))) return true;
+    if (down && ((oy->overlaps && !hb_with_creator(h, y, b, x)) || alive_at(h, x, y, b))) return true;
+    if (x && y && ((up && has_other_way(h, y, x)) || (down && has_other_way(h, x, y)))) return overlaps(h, x, y);
+    return !up && !down && overlaps(h, x, y);
 }
 
 /* A signal may come at any time after its handler is installed. That the thread which installs the handler also runs it is taken for
@@ -224,8 +255,9 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64;
+    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
+    if (hb_has_single(h, at.instance) && hb_single_part(h, at, &part)) bits[words - 1] = ((uint64_t)h->instances[at.instance].func << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
         if (hb_region_has(ever_of(h, o), at)) hb_set(bits, 2 * o + 1);
@@ -243,7 +275,7 @@ static uint32_t position_of(hb *h, hb_point at)
     }
     uint32_t *all = &h->kin->position[at.instance];
     if (*all == HB_NONE) {
-        bool parts = false;
+        bool parts = hb_has_single(h, at.instance);
         for (uint32_t o = 1; o < h->origins.len && !parts; o++)
             parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(ever_of(h, o), at.instance);
         *all = parts ? DIFFER : find_position(h, at);
@@ -277,7 +309,7 @@ bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason)
 static void find_overlap(hb *h, uint32_t o)
 {
     hb_origin *origin = &h->origins.data[o];
-    if (origin->overlaps || origin->kind == HB_MAIN) return;
+    if (origin->overlaps || origin->kind == HB_MAIN || hb_task_alone(h, o)) return;
     bool again = origin->looped || origin->kind == HB_OUTSIDE;
     for (uint32_t s = 0; s < origin->sites.len && !again && origin->kind == HB_THREAD; s++)
         again = hb_region_has(&h->lives[o].live, origin->sites.data[s]) && !hb_from_table(h, o, origin->sites.data[s]);

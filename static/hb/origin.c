@@ -29,6 +29,7 @@ static bool leads_in_loop(const hb *h, uint32_t instance, unsigned depth)
 static uint8_t kind_of(const hb *h, const pta_call_edge *e, const sync_entry *by)
 {
     if (h->instances[e->caller].func == h->program->outside) return HB_OUTSIDE;
+    if (by && by->kind == SYNC_KEY) return HB_EVENT;
     if (h->program->calls.data[e->call].spawn == PTA_SPAWN_THREAD) return HB_THREAD;
     if (by && by->kind == SYNC_SIGNAL) return HB_SIGNAL;
     if (by && by->kind == SYNC_AT_EXIT) return HB_AT_EXIT;
@@ -140,25 +141,33 @@ static void drop_foreign_states(hb *h)
     free(now);
 }
 
-static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+static uint64_t *find_reached(const hb *h, const uint32_t *roots, uint32_t count, bool surely)
 {
     hb_numbers work = {0};
-    o->self = base_alloc_zero(h->words, sizeof *o->self);
+    uint64_t *reached = base_alloc_zero(h->words, sizeof *reached);
     for (uint32_t i = 0; i < count; i++) {
-        if (hb_bit(o->self, roots[i])) continue;
-        hb_set(o->self, roots[i]);
+        if (hb_bit(reached, roots[i])) continue;
+        hb_set(reached, roots[i]);
         vec_push(&work, roots[i]);
     }
     while (work.len) {
         uint32_t caller = work.data[--work.len];
+        if (surely && h->instances[caller].func == h->program->wild_call) continue;
         for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
             uint32_t callee = h->edges[e].callee;
-            if (hb_spawns(h, &h->edges[e]) || hb_bit(o->self, callee)) continue;
-            hb_set(o->self, callee);
+            if (hb_spawns(h, &h->edges[e]) || hb_bit(reached, callee)) continue;
+            hb_set(reached, callee);
             vec_push(&work, callee);
         }
     }
     vec_free(&work);
+    return reached;
+}
+
+static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+{
+    o->self = find_reached(h, roots, count, false);
+    o->sure = find_reached(h, roots, count, true);
 }
 
 /* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
@@ -174,6 +183,31 @@ static void drop_known_outside(hb *h)
         if (origin->kind == HB_OUTSIDE && known[origin->entry]) memset(origin->self, 0, h->words * sizeof *origin->self);
     }
     free(known);
+}
+
+static bool is_run(const hb *h, uint32_t instance)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        if (hb_bit(h->origins.data[o].self, instance)) return true;
+    return false;
+}
+
+/* What is created by code that nobody runs is not created: the share of its creator in a team, which brings nothing new. */
+static void drop_uncreated(hb *h)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t o = 1; o < h->origins.len; o++) {
+            hb_origin *origin = &h->origins.data[o];
+            uint32_t kept = 0;
+            if (origin->kind != HB_THREAD || !origin->sites.len) continue;
+            for (uint32_t i = 0; i < origin->sites.len; i++)
+                if (is_run(h, origin->sites.data[i].instance)) origin->sites.data[kept++] = origin->sites.data[i];
+            changed |= kept != origin->sites.len && !kept;
+            origin->sites.len = kept;
+            if (!kept) memset(origin->self, 0, h->words * sizeof *origin->self);
+        }
+    }
 }
 
 static void find_parents(hb *h, hb_origin *o)
@@ -246,6 +280,7 @@ void hb_origins_open(hb *h)
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
     drop_known_outside(h);
+    drop_uncreated(h);
     for (uint32_t o = 1; o < h->origins.len; o++)
         find_parents(h, &h->origins.data[o]);
     h->base_count = 1;
@@ -273,6 +308,7 @@ void hb_origins_close(hb *h)
         vec_free(&origin->carriers);
         vec_free(&origin->at);
         free(origin->self);
+        free(origin->sure);
     }
     vec_free(&h->origins);
     free(h->once);
@@ -288,6 +324,11 @@ const hb_origin *hb_origins(const hb *h, uint32_t *count)
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
 {
     return hb_bit(h->origins.data[origin].self, instance);
+}
+
+bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance)
+{
+    return hb_bit(h->origins.data[origin].sure, instance);
 }
 
 const char *hb_origin_name(const hb *h, uint32_t origin)

@@ -186,6 +186,22 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
+void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+
+/* --- task.c ---- */
+/* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
+bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
+/* There is only one such task at a time. Requires the overlaps of those that led to it. */
+bool hb_task_alone(const hb *h, uint32_t origin);
+/* One thread of a team has created both, or those that led to them. */
+bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team);
+/* They name one address that they depend on, one of them for writing. */
+bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y);
+/* The thread that is at this point is the one that has created the task, or those that led to it. */
+bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
+
 /* --- lock.c ---- */
 /* There is but one such object. */
 bool hb_single(const hb *h, const pta_place *place);
@@ -232,6 +248,8 @@ void hb_memory_close(hb *h);
 uint32_t hb_object(hb *h, uint32_t site, uint32_t context);
 /* It never leaves the thread that owns it. */
 bool hb_stays(const hb *h, uint32_t object);
+/* Only the thread that has made it knows it, and the destructor of a key that it has set to it. */
+bool hb_specific(hb *h, uint32_t object);
 /* What the words of a place may hold. */
 void hb_holds(hb *h, const pta_place *place, pta_places *out);
 

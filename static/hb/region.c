@@ -2,6 +2,7 @@
  * from the points to the ends of their functions and on behind the calls of these; then down, into whatever is called on the
  * way. A call is passed when its callee can be gone through from its entry to its end. */
 #include "static/hb/private.h"
+#include "static/hb/value.h"
 
 typedef struct {
     const hb *h;
@@ -13,6 +14,7 @@ typedef struct {
     hb_numbers down;
     hb_points up;
     map64 seen; /* instance and block, or start: in this region already */
+    map64 jumps; /* instance and setjmp that was come back to */
     bool record;
 } walker;
 
@@ -107,9 +109,20 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
     return true;
 }
 
+/* The edge on which a setjmp has returned 0: not when it is come back to. */
+static bool is_first_return(const lift_func *f, uint32_t block, uint32_t edge, uint32_t setjmp)
+{
+    value_condition c;
+    if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
+    if (!c.a || c.b || c.imm || c.code != VALUE_EQUAL) return false;
+    const ir_insn *result = &f->ir->insns[c.a];
+    return result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
+}
+
 /* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is
- * reached. `seen` has a bit per block. */
-static bool go_function(walker *w, uint32_t instance, uint32_t insn, uint64_t *seen)
+ * reached. `seen` has a bit per block. `jumped`: the instruction is a setjmp that was come back to, as long as it is not called
+ * again. */
+static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped, uint64_t *seen)
 {
     const lift_func *f = hb_instance_code(w->h, instance);
     bool ends = false;
@@ -136,6 +149,7 @@ static bool go_function(walker *w, uint32_t instance, uint32_t insn, uint64_t *s
             uint32_t to = f->edges[e].to;
             if (hb_bit(seen, to)) continue;
             if (w->walk->closes && w->walk->closes(w->walk, instance, block, e)) continue;
+            if (jumped && is_first_return(f, block, e, insn)) continue;
             hb_set(seen, to);
             vec_push(&work, to);
         }
@@ -160,7 +174,7 @@ static void find_passes(walker *w)
             bool passes;
             if (hb_instance_code(w->h, i)) {
                 uint64_t *seen = new_seen(w->h, i);
-                passes = go_function(w, i, HB_NONE, seen);
+                passes = go_function(w, i, HB_NONE, false, seen);
                 free(seen);
             } else { /* a library function runs one of its callees, or none */
                 passes = true;
@@ -215,7 +229,7 @@ static void go_down(walker *w)
         }
         if (w->tainted[instance]) {
             uint64_t *seen = new_seen(h, instance);
-            go_function(w, instance, HB_NONE, seen);
+            go_function(w, instance, HB_NONE, false, seen);
             free(seen);
             continue;
         }
@@ -234,10 +248,15 @@ static void jump_back(walker *w, uint32_t instance)
         uint32_t func = h->program->calls.data[f->calls[c].call].func;
         const char *name = func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
         if (!strstr(name, "setjmp")) continue;
-        uint32_t *known = map_at(&w->seen, (uint64_t)instance << 32 | f->calls[c].insn);
+        uint32_t *known = map_at(&w->jumps, (uint64_t)instance << 32 | f->calls[c].insn);
         if (*known != MAP_NONE) continue;
         *known = 1;
-        vec_push(&w->up, (hb_point){instance, f->calls[c].insn});
+        uint64_t *seen = new_seen(h, instance);
+        bool ends = go_function(w, instance, f->calls[c].insn, true, seen);
+        if (hb_bit(seen, hb_block_of(hb_instance_code(h, instance), f->calls[c].insn))) /* it is called once more */
+            vec_push(&w->up, (hb_point){instance, f->calls[c].insn});
+        free(seen);
+        if (ends) go_up(w, instance);
     }
 }
 
@@ -261,7 +280,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
             continue;
         }
         uint64_t *seen = new_seen(h, at.instance);
-        if (go_function(&w, at.instance, at.insn, seen)) go_up(&w, at.instance);
+        if (go_function(&w, at.instance, at.insn, false, seen)) go_up(&w, at.instance);
         free(seen);
         jump_back(&w, at.instance);
     }
@@ -272,6 +291,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     vec_free(&w.down);
     vec_free(&w.up);
     map_free(&w.seen);
+    map_free(&w.jumps);
 }
 
 bool hb_region_has(const hb_region *r, hb_point at)

@@ -15,6 +15,8 @@ typedef enum {
     SYNC_SECTION,  /* returns the number of a section that no other thread runs */
     SYNC_JOIN,     /* waits for the thread whose handle is `arg` */
     SYNC_JOIN_TASKS, /* waits for all tasks that this thread has made */
+    SYNC_JOIN_GROUP, /* the same for those made since SYNC_GROUP, and for what they have made */
+    SYNC_GROUP,
     SYNC_JOIN_TEAM,
     SYNC_BARRIER,
     SYNC_POST,     /* a semaphore */
@@ -32,8 +34,10 @@ typedef enum {
     SYNC_COND_WAIT, /* on `arg`, with the lock `other` */
     SYNC_CREATE,   /* starts a thread, whose first parameter is `arg` */
     SYNC_TEAM,     /* starts threads that have ended when it returns */
-    SYNC_TASK,     /* starts a task */
+    SYNC_TASK,     /* starts a task; `shared`: many of them, for which it waits unless the flags in the argument `other` say no */
     SYNC_SIGNAL,   /* installs a signal handler */
+    SYNC_KEY,      /* registers what a thread runs at its end with what it has set for the key */
+    SYNC_SET_KEY,  /* sets it to `arg` */
     SYNC_AT_EXIT,  /* registers what exit() runs */
     SYNC_EXIT,     /* runs what was registered */
     SYNC_EVENT,    /* registers what an event loop runs */

@@ -54,14 +54,16 @@ const sync_entry hb_sync_table[] = {
     PLAIN("omp_get_thread_num", SYNC_NUMBER, -1),
     PLAIN("GOMP_sections_start GOMP_sections_next", SYNC_SECTION, -1),
     PLAIN("GOMP_barrier GOMP_barrier_cancel __kmpc_barrier GOMP_loop_end GOMP_sections_end", SYNC_BARRIER, -1),
-    PLAIN("GOMP_taskwait GOMP_taskgroup_end __kmpc_omp_taskwait __kmpc_end_taskgroup __kmpc_omp_taskwait_deps_51 "
-          "__kmpc_omp_wait_deps GOMP_taskwait_depend", SYNC_JOIN_TASKS, -1),
+    PLAIN("GOMP_taskwait __kmpc_omp_taskwait", SYNC_JOIN_TASKS, -1),
+    PLAIN("GOMP_taskgroup_start __kmpc_taskgroup", SYNC_GROUP, -1),
+    PLAIN("GOMP_taskgroup_end __kmpc_end_taskgroup", SYNC_JOIN_GROUP, -1),
     PLAIN("GOMP_parallel GOMP_parallel_loop_* GOMP_parallel_sections GOMP_parallel_reductions GOMP_teams_reg "
           "__kmpc_fork_call __kmpc_fork_call_if __kmpc_fork_teams", SYNC_TEAM, -1),
     PLAIN("GOMP_parallel_end", SYNC_JOIN_TEAM, -1),
     PLAIN("GOMP_task __kmpc_omp_task __kmpc_omp_task_with_deps __kmpc_omp_task_parts", SYNC_TASK, -1),
-    /* A task loop waits for its tasks, unless it is told not to, which its flags say. */
-    PLAIN("GOMP_taskloop GOMP_taskloop_ull __kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1),
+    /* A task loop of gcc waits for its tasks, unless its flags tell it not to; clang puts a group around it. */
+    {"GOMP_taskloop GOMP_taskloop_ull", SYNC_TASK, -1, 5, SYNC_ALWAYS, true, false, NULL},
+    {"__kmpc_taskloop __kmpc_taskloop_5", SYNC_TASK, -1, -1, SYNC_ALWAYS, true, false, NULL},
 
     /* --- threads, semaphores, barriers ----------------------------------------------------------------------------------- */
     PLAIN("pthread_create", SYNC_CREATE, 3),
@@ -101,6 +103,8 @@ const sync_entry hb_sync_table[] = {
     PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
     PLAIN("exit quick_exit", SYNC_EXIT, -1),
+    PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),
+    PLAIN("pthread_setspecific tss_set", SYNC_SET_KEY, 1),
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
     PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
     PLAIN("event_new", SYNC_EVENT, 0),

@@ -18,7 +18,7 @@
  *
  * Addresses are module-relative: the ELF virtual addresses of the file, before any load bias. A relocatable object
  * (.o) gets addresses too: its allocated sections are laid out one after another, undefined symbols get a place of
- * their own in a pseudo section `*extern*` (16 bytes each, no bytes, no permissions), GOT relocations get slots in a
+ * their own in a pseudo section `*extern*` (16 bytes to 64 KiB each, no bytes, no permissions), GOT relocations get slots in a
  * pseudo section `*got*`, and its relocations are applied to a private copy of the bytes. Code above this folder thus
  * treats a .o like a linked module: a call to an undefined symbol is a direct call into `*extern*`, for which
  * `image_plt_at` answers with the name.

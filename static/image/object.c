@@ -2,14 +2,15 @@
  *
  *   0x10000  allocated sections in the order of the file, aligned
  *            *common*   SHN_COMMON symbols
- *            *extern*   16 bytes for each undefined symbol, without contents or permissions
+ *            *extern*   room for each undefined symbol, without contents or permissions: places behind it, in an array or struct
+ *                       that another object defines, are its own
  *            *got*      slots that relocations ask for
  *
  * TLS sections also get a place in the module's TLS block, as do undefined TLS symbols (16 bytes each).
  * Relocations are applied to copies of the sections; those that make an absolute word are recorded as facts. */
 #include "static/image/private.h"
 
-enum { BASE = 0x10000, EXTERN_SIZE = 16, MAX_ALIGN = 1 << 24 };
+enum { BASE = 0x10000, EXTERN_SIZE = 16, EXTERN_ROOM = 1 << 16, EXTERN_ALL = 1 << 28, MAX_ALIGN = 1 << 24 };
 static const uint64_t MAX_END = 1ull << 46;
 
 typedef enum { SLOT_ADDRESS, SLOT_TPOFF, SLOT_PAIR } slot_kind;
@@ -153,11 +154,18 @@ static int place_commons(linker *l, const object_table *t, race_error *error)
     return 0;
 }
 
+/* The room of an undefined symbol: displacements of 32 bits reach all of them. */
+static uint64_t extern_room(const image_private *in)
+{
+    uint64_t room = in->object_symbol_count ? EXTERN_ALL / in->object_symbol_count : 0;
+    return room > EXTERN_ROOM ? EXTERN_ROOM : room < EXTERN_SIZE ? EXTERN_SIZE : room & ~(uint64_t)(EXTERN_SIZE - 1);
+}
+
 /* Undefined symbols; the GOT symbol is the one that the linker defines. */
 static void place_undefined(linker *l, const object_table *t)
 {
     image_private *in = l->img->private;
-    uint64_t start = align_up(l->end, EXTERN_SIZE), end = start;
+    uint64_t start = align_up(l->end, EXTERN_SIZE), end = start, room = extern_room(in);
     VEC(uint32_t) got = {0};
     for (uint32_t i = 1; i < in->object_symbol_count; i++) {
         object_symbol *out = &in->object_symbols[i];
@@ -177,7 +185,7 @@ static void place_undefined(linker *l, const object_table *t)
             l->img->tls_size = out->value + EXTERN_SIZE;
         } else {
             out->value = end;
-            end += EXTERN_SIZE;
+            end += room;
         }
     }
     add_section(l, (image_section){.addr = start, .size = end - start, .name = "*extern*"});

@@ -94,9 +94,10 @@ typedef struct {
     bool no_jumps;   /* indirect jumps stay unknown: the module has cost enough */
     bool absolute;   /* code may contain absolute addresses */
     bool symbols;    /* names may be used */
+    const lift_options *options;
 } flow_space;
 
-void flow_space_open(flow_space *space, const image *img, bool ignore_symbols);
+void flow_space_open(flow_space *space, const image *img, const lift_options *options);
 void flow_space_close(flow_space *space);
 const flow_region *flow_region_at(const flow_space *space, uint64_t addr); /* or NULL */
 /* Number of the code byte at addr, or FLOW_NOWHERE. */
@@ -217,6 +218,8 @@ jump_verdict jump_resolve(const flow_space *space, const lift_func *view, jump_m
 
 /* `defined`: by the module itself, so that only names with one meaning count. */
 bool noreturn_name(const char *name, bool defined);
+/* The same for a function of another module, of which the caller of lift_open may know more. */
+bool noreturn_outside(const flow_space *space, const char *name);
 /* Which of the functions, sorted by entry, may return: returns[i]. */
 void noreturn_solve(const flow_space *space, const flow_func *funcs, uint32_t count, bool *returns);
 

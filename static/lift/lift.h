@@ -6,7 +6,7 @@
  *   jumpwalk.c, jumptable.c  the targets of indirect jumps; slice.c, slice_expr.c: backward symbolic evaluation
  *   space.c      what is known about the code meanwhile; depth.c: where the frame is gone
  *   noreturn.c   which functions and calls never return
- *   module.c     lift_open: all of it, in parallel
+ *   module.c     lift_open: all of it, in parallel; objects.c: several modules
  *   lower.c, lower_*.c  machine instructions to IR, not yet SSA
  *   frame.c      the stack pointer and the frame; slot.c: which stack slots become variables
  *   ssa.c        liveness, dead definitions, phi placement, renaming; preserve.c: what survives a call
@@ -328,6 +328,7 @@ typedef struct {
     lift_stats stats;
     lift_opaque *opaque; /* most frequent first */
     uint32_t opaque_count;
+    bool *outside_dead; /* objects.c: per entry of image->plts: it was taken to never return; NULL */
     arena memory;
 } lift_module;
 
@@ -335,11 +336,19 @@ typedef struct {
     int jobs;     /* OpenMP threads; 0: as many as there are cores */
     bool flow_only; /* no IR */
     bool ignore_symbols; /* as if the file were stripped; for tests */
+    bool (*ends)(const void *with, const char *name); /* or NULL: a function of another module never returns */
+    const void *with;
 } lift_options;
 
 /* Never fails: what cannot be understood is marked and counted. Output does not depend on the number of threads. */
 lift_module *lift_open(const image *img, const lift_options *options);
 void lift_close(lift_module *module);
+
+/* objects.c: all modules of a program. Object files learn from each other which functions never return. */
+void lift_open_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
+/* The same after some images were replaced: modules that are there already (out[i] not NULL, of images[i]) are kept where nothing
+ * that they call has begun or ceased to return; else they are closed and lifted again. Returns the number lifted. */
+uint32_t lift_update_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
 
 lift_func *lift_func_at(const lift_module *module, uint64_t entry);       /* starts here, or NULL */
 lift_func *lift_func_covering(const lift_module *module, uint64_t addr);  /* has an instruction there, or NULL */

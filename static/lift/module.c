@@ -140,7 +140,7 @@ lift_module *lift_open(const image *img, const lift_options *options)
     flow_found found;
     double start = now();
     m->img = img;
-    flow_space_open(&space, img, options->ignore_symbols);
+    flow_space_open(&space, img, options);
     discover(&space, jobs, &found);
     flow_space_close(&space);
     m->func_count = found.count;

@@ -56,6 +56,12 @@ bool noreturn_name(const char *name, bool defined)
     return false;
 }
 
+bool noreturn_outside(const flow_space *space, const char *name)
+{
+    const lift_options *o = space->options;
+    return noreturn_name(name, false) || (o->ends && o->ends(o->with, name));
+}
+
 /* --- the fixpoint ------------------------------------------------------------------------------------------------ */
 
 enum { NOBODY = UINT32_MAX };

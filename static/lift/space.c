@@ -1,11 +1,12 @@
 /* What is known about a module's code while its functions are being found: one bit per code byte and fact. */
 #include "static/lift/flow.h"
 
-void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
+void flow_space_open(flow_space *space, const image *img, const lift_options *options)
 {
     *space = (flow_space){.img = img,
                           .absolute = img->kind == IMAGE_EXEC || img->kind == IMAGE_OBJECT,
-                          .symbols = !ignore_symbols,
+                          .symbols = !options->ignore_symbols,
+                          .options = options,
                           .low = UINT64_MAX};
     space->regions = base_alloc_zero(img->section_count, sizeof *space->regions);
     space->data = base_alloc_zero(img->section_count, sizeof *space->data);
@@ -36,7 +37,7 @@ void flow_space_open(flow_space *space, const image *img, bool ignore_symbols)
     space->named_dead = base_alloc_zero(words, sizeof(uint64_t));
     space->plt_dead = base_alloc_zero(img->plt_count, sizeof(bool));
     for (uint32_t i = 0; i < img->plt_count; i++)
-        space->plt_dead[i] = noreturn_name(img->plts[i].name, false);
+        space->plt_dead[i] = noreturn_outside(space, img->plts[i].name);
 }
 
 void flow_space_close(flow_space *space)

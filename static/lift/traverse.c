@@ -160,7 +160,7 @@ static bool visit_call(flow_scratch *s, uint32_t id, const lift_insn *insn)
         if (target == insn->addr + insn->len) target = 0; /* asks for the instruction pointer, calls nothing */
     } else if (insn->flow == FLOW_CALL_SLOT) {
         const image_reloc *reloc = image_reloc_at(img, lift_target(insn));
-        if (reloc && reloc->kind == IMAGE_REL_SYMBOL) dead = reloc->name && noreturn_name(reloc->name, false);
+        if (reloc && reloc->kind == IMAGE_REL_SYMBOL) dead = reloc->name && noreturn_outside(s->space, reloc->name);
         if (reloc && reloc->kind == IMAGE_REL_ADDR && image_is_constant(img, reloc->addr, 8)) target = reloc->target;
     }
     const flow_region *r = target ? flow_region_at(space, target) : NULL;
@@ -228,7 +228,7 @@ static void visit_slot(flow_scratch *s, uint32_t id, const lift_insn *insn)
         return;
     }
     end_block(s, id, END_TAIL);
-    if (reloc->kind == IMAGE_REL_SYMBOL && reloc->name && noreturn_name(reloc->name, false)) return;
+    if (reloc->kind == IMAGE_REL_SYMBOL && reloc->name && noreturn_outside(s->space, reloc->name)) return;
     visit_tail(s, id, reloc->kind == IMAGE_REL_ADDR ? reloc->target : 0, false);
 }
 

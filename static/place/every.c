@@ -5,6 +5,8 @@
  *   - a function's own frame when no address of it leaves the function
  *   - reads of memory that is constant once the program runs (.rodata, .got)
  *   - the thread control block (fs:0 and above), which belongs to libc
+ *   - reads of what the same block writes a little later (a[i] += x), when nothing that could order anything comes
+ *     between: the check of the write covers them (BigFoot, section 3)
  * Everything else that a plan can express is checked; what it cannot is counted as unplanned: gathers and scatters,
  * masked vector moves, saves of the processor's state. */
 #include "static/place/place.h"
@@ -22,7 +24,7 @@ typedef struct {
     uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
 } placer;
 
-typedef enum { FATE_LOCAL, FATE_READ_ONLY, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
+typedef enum { FATE_LOCAL, FATE_READ_ONLY, FATE_COVERED, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
 
 /* --- what the IR says about an access ----------------------------------------------------------------------------- */
 
@@ -155,6 +157,37 @@ static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_op
     return FATE_CHECK;
 }
 
+/* --- reads that are covered --------------------------------------------------------------------------------------- */
+
+static bool is_same_place(const ir_insn *a, const ir_insn *b)
+{
+    const uint16_t segment = IR_FS | IR_GS;
+    return a->a == b->a && a->b == b->b && a->scale == b->scale && a->imm == b->imm && a->width == b->width &&
+           (a->flags & segment) == (b->flags & segment);
+}
+
+/* Does the block write what it has read by instruction `number`, before anything else than vectors or the own frame is
+ * accessed? Any other access could be an atomic one. */
+static bool is_written_soon(const placer *p, uint32_t number, uint32_t end, const ir_insn *read)
+{
+    const uint16_t strange = IR_ATOMIC | IR_COND | IR_REP | IR_WIDE;
+    const ir_func *ir = p->func->ir;
+    if (read->flags & (strange | IR_WRITE)) return false;
+    for (uint32_t i = number + 1; i < end && p->func->insns[i].flow == FLOW_PLAIN; i++) {
+        place_insn decoded;
+        bool known = false;
+        for (ir_value v = p->first[i]; v; v = p->next[v]) {
+            const ir_insn *access = &ir->insns[v];
+            if (is_own_frame(ir, access)) continue;
+            if (access->flags & strange) return false;
+            if (!known && (!place_decode(p->module->img, &p->func->insns[i], &decoded) || !decoded.is_vector)) return false;
+            known = true;
+            if (access->flags & IR_WRITE && is_same_place(access, read)) return decoded.operand_count == 1;
+        }
+    }
+    return false;
+}
+
 /* The IR_ACCESS of each operand: the one of its kind. Two of one kind (cmps) are taken in order: both go through rsi
  * and then rdi. */
 static ir_value take_access(const placer *p, const place_operand *operand, bool taken[PLACE_OPERANDS], uint32_t insn,
@@ -192,7 +225,8 @@ static void claim(placer *p, plan_site *site, place_operand *operand, fate why)
     vec_push(&p->draft->actions, operand->action);
 }
 
-static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site *site)
+/* `end`: of the block's instructions. */
+static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachable, plan_site *site)
 {
     plan_draft *draft = p->draft;
     const ir_func *ir = reachable ? p->func->ir : NULL;
@@ -212,12 +246,16 @@ static void place_insn_at(placer *p, uint32_t number, bool reachable, plan_site 
         ir_value access = ir ? take_access(p, operand, taken, number, decoded.operand_count) : 0;
         if (ir && !access) continue;
         fate what = judge(p, insn->addr, &decoded, operand, access);
+        if (what == FATE_CHECK && access && decoded.is_vector && !p->options->warned &&
+            is_written_soon(p, number, end, &ir->insns[access]))
+            what = FATE_COVERED;
         switch (what) {
         case FATE_LOCAL:
         case FATE_READ_ONLY:
             draft->local++;
             if (p->options->claims) claim(p, site, operand, what);
             break;
+        case FATE_COVERED: draft->planned++; break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
             if (p->options->warned && !warned) break; /* not asked for */
@@ -272,7 +310,7 @@ static void place_function(placer *p)
             uint32_t number = block->first_insn + i;
             const lift_insn *insn = &func->insns[number];
             plan_site site = {.addr = insn->addr, .length = insn->len, .first_action = p->draft->actions.len};
-            place_insn_at(p, number, reachable, &site);
+            place_insn_at(p, number, block->first_insn + block->insn_count, reachable, &site);
             if (is_call(insn)) site.flags = PLAN_CALL;
             if (!site.action_count && !site.flags) continue;
             site.window = window_of(func, block, number);

@@ -56,6 +56,16 @@ static bool is_masked(const ZydisDecodedInstruction *insn)
            insn->avx.mask.mode != ZYDIS_MASK_MODE_DISABLED;
 }
 
+static bool is_vector(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops)
+{
+    for (unsigned i = 0; i < insn->operand_count_visible; i++) {
+        if (ops[i].type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+        ZydisRegisterClass class = ZydisRegisterGetClass(ops[i].reg.value);
+        if (class == ZYDIS_REGCLASS_XMM || class == ZYDIS_REGCLASS_YMM || class == ZYDIS_REGCLASS_ZMM) return true;
+    }
+    return false;
+}
+
 static place_operand convert(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops, unsigned at,
                              const lift_insn *from)
 {
@@ -111,6 +121,7 @@ bool place_decode(const image *img, const lift_insn *insn, place_insn *out)
     ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     if (!bytes || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, available, &decoded, ops))) return false;
+    out->is_vector = is_vector(&decoded, ops);
     out->is_exchange = is_cmpxchg(decoded.mnemonic);
     out->is_repeated = decoded.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
     for (unsigned i = 0; i < decoded.operand_count; i++) {

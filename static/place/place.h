@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
     place_operand operands[PLACE_OPERANDS]; /* without the stack accesses of push, pop, call, ret, enter, leave */
     unsigned operand_count;
+    bool is_vector;   /* works on vector registers: no compiler makes an atomic access of it */
     bool is_exchange; /* cmpxchg: its store may not happen, but the processor always does a write cycle */
     bool is_repeated;
 } place_insn;

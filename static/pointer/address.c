@@ -31,6 +31,12 @@ void address_seal(address_space *space)
     space->homes.len = kept;
 }
 
+void address_replace(address_space *space, int64_t start, uint32_t site)
+{
+    address_home *home = (address_home *)address_find(space, start);
+    if (home && home->start == start) home->site = site;
+}
+
 const address_home *address_find(const address_space *space, int64_t at)
 {
     uint32_t low = 0, high = space->homes.len;
@@ -116,6 +122,14 @@ static void add_gap(pta_program *program, uint32_t module, const image_section *
                     const uint64_t *referenced, uint32_t count, uint32_t *memory, address_space *out)
 {
     bool constant = !(section->flags & IMAGE_W) || section->flags & IMAGE_RELRO;
+    bool object = program->modules[module]->img->kind == IMAGE_OBJECT;
+    if (holds_nothing(program->modules[module]->img, start, end, constant) && object) { /* the linker makes one section of them */
+        uint32_t site = program_library_site(program, ".rodata");
+        program->sites.data[site].kind = PTA_STATIC;
+        program->sites.data[site].constant = program->sites.data[site].any = true;
+        address_add(out, (int64_t)start, (int64_t)end, site, false);
+        return;
+    }
     if (holds_nothing(program->modules[module]->img, start, end, constant)) {
         uint32_t site = add_named(program, module, PTA_STATIC, start, end - start, section->name, NULL, constant);
         program->sites.data[site].any = true;
@@ -149,7 +163,8 @@ void address_static(pta_program *program, uint32_t module, const uint64_t *refer
     uint32_t s = 0;
     for (uint32_t i = 0; i < img->section_count; i++) {
         const image_section *section = &img->sections[i];
-        if (section->flags & IMAGE_TLS || !section->size) continue;
+        bool outside = img->kind == IMAGE_OBJECT && !section->flags; /* undefined symbols: of other modules */
+        if (section->flags & IMAGE_TLS || !section->size || outside) continue;
         uint64_t at = section->addr, end = section->addr + section->size;
         uint32_t memory = PTA_NO_SITE;
         bool constant = !(section->flags & IMAGE_W) || section->flags & IMAGE_RELRO;
@@ -171,6 +186,34 @@ void address_static(pta_program *program, uint32_t module, const uint64_t *refer
     address_seal(out);
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const image_reloc *x = *(const image_reloc *const *)a, *y = *(const image_reloc *const *)b;
+    int64_t p = (int64_t)x->target - x->addend, q = (int64_t)y->target - y->addend;
+    return p < q ? -1 : p > q;
+}
+
+/* Undefined variables of an object file have places behind its own; the relocations name them. */
+static void add_undefined_tls(pta_program *program, uint32_t module, uint64_t at, address_space *out)
+{
+    const image *img = program->modules[module]->img;
+    VEC(const image_reloc *) all = {0};
+    for (uint32_t i = 0; img->kind == IMAGE_OBJECT && i < img->reloc_count; i++) {
+        const image_reloc *reloc = &img->relocs[i];
+        bool tls = reloc->kind == IMAGE_REL_TPOFF || reloc->kind == IMAGE_REL_DTPOFF;
+        if (tls && reloc->name && *reloc->name) vec_push(&all, reloc);
+    }
+    if (all.len) qsort(all.data, all.len, sizeof *all.data, by_place);
+    for (uint32_t i = 0; i < all.len; i++) {
+        uint64_t start = all.data[i]->target - (uint64_t)all.data[i]->addend;
+        if (start < at || start + 16 > img->tls_size || start + 16 < start || image_symbol_tls(img, start)) continue;
+        uint32_t site = add_named(program, module, PTA_TLS, start, 16, all.data[i]->name, NULL, false);
+        address_add(out, (int64_t)start, (int64_t)start + 16, site, true);
+        at = start + 16;
+    }
+    vec_free(&all);
+}
+
 void address_tls(pta_program *program, uint32_t module, address_space *out)
 {
     const image *img = program->modules[module]->img;
@@ -186,6 +229,7 @@ void address_tls(pta_program *program, uint32_t module, address_space *out)
         address_add(out, (int64_t)symbol->addr, (int64_t)(symbol->addr + symbol->size), site, true);
         at = symbol->addr + symbol->size;
     }
+    add_undefined_tls(program, module, at, out);
     if (img->tls_size && img->tls_size <= MAX_HOME) { /* the rest of the block; named variables come first */
         uint32_t rest = add_named(program, module, PTA_TLS, 0, img->tls_size, NULL, NULL, false);
         uint32_t named = out->homes.len;

@@ -22,6 +22,8 @@ typedef struct {
 /* Later homes give way where they overlap earlier ones. */
 void address_add(address_space *space, int64_t start, int64_t end, uint32_t site, bool named);
 void address_seal(address_space *space);
+/* Gives the stretch that begins here another site. */
+void address_replace(address_space *space, int64_t start, uint32_t site);
 const address_home *address_find(const address_space *space, int64_t at);
 /* The places that an address constant may mean: the object that it lies in, and the named one that ends there (code that
  * walks down from the end of an array). Returns their number, at most 2. */

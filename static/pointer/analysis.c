@@ -61,6 +61,7 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
     }
     int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, error);
     if (!status) status = solve_run(p, error);
+    if (!status && !p->options.once) dormant_forget(p);
     p->seconds = now() - start;
     if (status) {
         pta_close(p);
@@ -104,6 +105,8 @@ static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const boo
     return 0;
 }
 
+enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much that lies dormant */
+
 /* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
  * another context are deleted and inserted. */
 static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
@@ -141,7 +144,10 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     }
     vec_free(&uses);
     vec_free(&moved);
-    return p->stale ? begin_anew(p, error) : solve_run(p, error);
+    if (p->stale) return begin_anew(p, error);
+    if (solve_run(p, error)) return -1;
+    if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
+    return 0;
 }
 
 bool pta_may_edit(const pta_program *program, uint32_t func)

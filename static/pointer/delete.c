@@ -5,13 +5,13 @@
  * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself: after
  * `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep the load
  * alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both older than
- * the fact in question, and every fact is younger than what it was first derived from. A fact that has only younger
- * support is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
+ * the fact in question, or can be made so (support.c), and every fact is younger than its reason. A fact for which no such support is
+ * found is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
  * result is exactly that of an analysis from scratch.
  *
- * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. What SET_WILD
- * stands for no more is woken where it lies dormant: all that a node has which is wild no more, and in all nodes the objects that
- * the wilderness lists no more.
+ * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. Much of what
+ * SET_WILD stands for is not kept (dormant.c). When it stands for something no more, which is all for a node that is wild no more,
+ * and an object everywhere that the wilderness lists no more, it is derived again from what the neighbours have.
  *
  * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything. It is
  * given up then.
@@ -139,8 +139,7 @@ static void check_life(pta *p, uint32_t instance)
 {
     graph_instance *i = &p->instances.data[instance];
     if (!i->live || i->root) return;
-    for (uint32_t c = 0; p->options.algorithm == PTA_IPA && c < i->callers.len; c++)
-        if (i->callers.data[c].rank < i->rank && p->instances.data[p->uses.data[i->callers.data[c].use].instance].live) return;
+    if (p->options.algorithm == PTA_IPA && support_life(p, instance, &state(p)->work)) return;
     i->live = false;
     vec_push(&state(p)->unborn, instance);
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
@@ -279,88 +278,6 @@ static void take_away(pta *p, uint32_t node, pta_key key)
     }
 }
 
-/* What an edge brings of one object, from facts older than `rank`. */
-static void collect(const pta *p, const graph_edge *e, uint32_t object, uint64_t rank, key_list *out)
-{
-    if (e->rank >= rank) return;
-    if (e->from == NO_NODE) {
-        if (key_object(e->key) == object) vec_push(out, e->key);
-        return;
-    }
-    const pta_set *set = set_of(p, e->from);
-    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
-        if (set->ranks[i] >= rank) continue;
-        pta_key key = e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i];
-        if (key) vec_push(out, key);
-    }
-}
-
-/* Whether an edge brings a key, from facts older than `rank`. */
-static bool brings(const pta *p, const graph_edge *e, pta_key key, uint64_t rank)
-{
-    if (e->rank >= rank) return false;
-    if (e->from == NO_NODE) return e->key == key;
-    const pta_set *set = set_of(p, e->from);
-    if (!e->label) {
-        uint32_t at = set_find(set, key);
-        return at != UINT32_MAX && set->ranks[at] < rank;
-    }
-    uint32_t object = key_object(key);
-    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++)
-        if (set->ranks[i] < rank && graph_transfer(p, set->keys[i], &p->labels.data[e->label]) == key) return true;
-    return false;
-}
-
-/* Whether a set was wild by itself, from facts older than `rank`. */
-static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t rank)
-{
-    uint32_t loose = 0, last = 0;
-    for (uint32_t i = 0; i < set->len; i++) {
-        if (!set_is_loose(set->keys[i]) || set->ranks[i] > rank || key_object(set->keys[i]) == last) continue;
-        last = key_object(set->keys[i]);
-        loose++;
-    }
-    return loose > p->options.wild_at;
-}
-
-/* Whether a class is the closure of what several neighbours bring, from facts older than `rank`. */
-static bool is_closure(const pta *p, uint32_t node, pta_key key, uint64_t rank)
-{
-    key_list found = {0}, added = {0};
-    pta_set all = {0};
-    const id_list *in = &p->nodes.data[node].in;
-    p->deletion->work += in->len;
-    for (uint32_t i = 0; i < in->len; i++)
-        collect(p, &p->edges.data[in->data[i]], key_object(key), rank, &found);
-    keys_sort(found.data, &found.len);
-    set_add(&all, found.data, found.len, 0, graph_world(p), &added);
-    bool yes = set_find(&all, key) != UINT32_MAX;
-    vec_free(&added);
-    set_free(&all);
-    vec_free(&found);
-    return yes;
-}
-
-/* A reason for a fact that is older than it. False: there is none. */
-static bool find_reason(const pta *p, uint32_t node, uint32_t fact, uint32_t *reason)
-{
-    const pta_set *set = set_of(p, node);
-    pta_key key = set->keys[fact];
-    uint64_t rank = set->ranks[fact];
-    const id_list *in = &p->nodes.data[node].in;
-    *reason = set->reasons[fact];
-    if (*reason != SET_NO_REASON && p->edges.data[*reason].to == node && brings(p, &p->edges.data[*reason], key, rank)) return true;
-    for (uint32_t i = 0; i < in->len; i++) {
-        p->deletion->work++;
-        if (!brings(p, &p->edges.data[in->data[i]], key, rank)) continue;
-        *reason = in->data[i];
-        return true;
-    }
-    *reason = SET_NO_REASON;
-    if (key == set_wild_key()) return is_wild_by_itself(p, set, rank);
-    return is_class(key) && is_closure(p, node, key, rank);
-}
-
 static void answer(pta *p, uint32_t node, pta_key key)
 {
     pta_set *set = set_of(p, node);
@@ -368,7 +285,7 @@ static void answer(pta *p, uint32_t node, pta_key key)
     if (at == UINT32_MAX) return;
     switch (p->options.algorithm) {
     case PTA_IPA:
-        if (find_reason(p, node, at, &reason))
+        if (support_find(p, node, at, &reason, &p->deletion->work))
             set->reasons[at] = reason;
         else
             take_away(p, node, key);
@@ -404,6 +321,16 @@ static uint64_t patience(const pta *p)
     return p->options.algorithm == PTA_IPA ? 100000 + 4 * p->live_edges : UINT64_MAX;
 }
 
+static void wake_tamed(pta *p)
+{
+    const id_list *tamed = &p->deletion->tamed;
+    for (uint32_t i = 0; i < tamed->len; i++)
+        p->wild.data[tamed->data[i]] |= SET_IS_TAMED;
+    solve_wake_objects(p);
+    for (uint32_t i = 0; i < tamed->len; i++)
+        p->wild.data[tamed->data[i]] &= (uint8_t)~SET_IS_TAMED;
+}
+
 bool delete_run(pta *p)
 {
     struct deletion *d = state(p);
@@ -430,11 +357,10 @@ bool delete_run(pta *p)
             if (!k || n->lost.data[k] != n->lost.data[k - 1]) vec_push(&lost, (lost_fact){d->losers.data[i], n->lost.data[k]});
         vec_free(&n->lost);
     }
+    if (d->tamed.len) wake_tamed(p);
     for (uint32_t i = 0; i < d->woken.len; i++)
         solve_wake(p, d->woken.data[i]);
     solve_rederive(p, lost.data, lost.len);
-    for (uint32_t i = 0; i < d->tamed.len; i++)
-        if (!(p->wild.data[d->tamed.data[i]] & SET_IN_WILD)) solve_wake_object(p, d->tamed.data[i]);
     vec_free(&lost);
     vec_clear(&d->unborn);
     vec_clear(&d->losers);

@@ -84,7 +84,7 @@ static void emit_const(generator *g, uint32_t var, uint64_t addr)
                                                                     addr)
                                                      : NULL;
     if (f)
-        form_emit_address(g, var, g->module->first_function_site + f->id, 0);
+        form_emit_address(g, var, generate_chosen_site(g->module, f), 0);
     else
         emit_places(g, var, g->module->statics, (int64_t)addr);
 }

@@ -44,6 +44,7 @@ typedef struct {
     form *forms;
     uint8_t *kinds; /* value_kind of each value */
     bool *left;     /* passing_leavings */
+    struct typed_value *types; /* typed.h */
     uint32_t *call_of; /* per value: local call number + 1 */
     known_form *known; /* hash table of forms that have a variable */
     uint32_t known_count, known_capacity;
@@ -115,6 +116,8 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
 /* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
 
 void generate_call(generator *g, ir_value v);
+/* Whether a block copy of a size that is not known moves text, which has no pointers in it. */
+bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size);
 form generate_result(generator *g, const ir_insn *insn);
 void generate_return(generator *g, const ir_insn *insn);
 

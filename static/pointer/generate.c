@@ -10,6 +10,7 @@
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
 #include "static/pointer/passing.h"
+#include "static/pointer/typed.h"
 
 static const uint8_t param_of[IR_FLAGS] = { /* + 1; 0: not a parameter */
     [IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1, [IR_RCX] = PTA_RCX + 1,
@@ -67,6 +68,19 @@ static form sum_form(generator *g, ir_value a, ir_value b, unsigned scale, int64
     form_copy_indexed(g, var, fa, imm, ib);
     form_copy_indexed(g, var, fb, imm, ia);
     form_copy_indexed(g, var, fixed, 0, (form_index){ia.shift + ib.shift, form_both_strides(ia.stride, ib.stride)});
+    return form_var(var);
+}
+
+/* An element of an array member: each of them. */
+static form element_form(generator *g, const ir_insn *lea)
+{
+    ir_value base;
+    int64_t deltas[TYPED_ELEMENTS];
+    uint32_t elements = typed_elements(g, lea, 0, &base, deltas);
+    if (!elements || g->forms[base].kind != FORM_VAR) return (form){0};
+    uint32_t var = form_new_var(g);
+    for (uint32_t i = 0; i < elements; i++)
+        form_copy(g, var, g->forms[base], deltas[i], PTA_SAME);
     return form_var(var);
 }
 
@@ -225,7 +239,8 @@ static form value_form(generator *g, ir_value v)
         if (insn->width != 8) return (form){0};
         if (!insn->a && insn->b && insn->scale > 1 && linear_rounded(g->ir, insn->b, insn->scale))
             return form_add(form_rounded(g, insn->b, insn->scale), insn->imm);
-        form f = sum_form(g, insn->a, insn->b, insn->scale, insn->imm);
+        form f = element_form(g, insn);
+        if (f.kind == FORM_NONE) f = sum_form(g, insn->a, insn->b, insn->scale, insn->imm);
         if (insn->var == IR_RSP && insn->b && f.kind == FORM_VAR) {
             copy_alloca(g, f.var, insn->a);
             copy_alloca(g, f.var, insn->b);
@@ -397,6 +412,9 @@ void generate_function(const pta_program *program, const generate_module *module
 
     g.kinds = kinds_infer(g.img, ir);
     g.left = passing_leavings(program, module, func);
+    g.types = typed_infer(&g);
+    for (ir_value v = 1; v < ir->insn_count; v++)
+        if (g.types[v].number && g.kinds[v] == KIND_UNKNOWN) g.kinds[v] = KIND_NUMBER;
     mark_phis(&g);
     for (ir_value v = 1; v < ir->blocks[0].first; v++)
         g.forms[v] = value_form(&g, v);
@@ -412,6 +430,7 @@ void generate_function(const pta_program *program, const generate_module *module
     free(g.call_of);
     free(g.kinds);
     free(g.left);
+    free(g.types);
     free(g.known);
     vec_free(&g.frame.homes);
 }

@@ -24,8 +24,20 @@ typedef struct {
     uint32_t unknown;      /* the function that stands for all unknown ones */
     uint32_t copied;       /* the function that stands for a block copy whose words are copied by the caller */
     uint32_t external;     /* site */
-    uint32_t first_function_site, first_func; /* sites and functions of the module's functions are in lift order */
+    const uint32_t *chosen; /* per function of the module: the one of the program that its name means, and its site behind
+                               them all: another one where an object file has a copy that the linker drops */
+    uint32_t count;         /* functions of the module */
 } generate_module;
+
+static inline uint32_t generate_chosen(const generate_module *module, const lift_func *f)
+{
+    return module->chosen[f->id];
+}
+
+static inline uint32_t generate_chosen_site(const generate_module *module, const lift_func *f)
+{
+    return module->chosen[module->count + f->id];
+}
 
 /* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
 uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call);

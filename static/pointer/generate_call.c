@@ -3,6 +3,7 @@
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
 #include "static/pointer/passing.h"
+#include "static/pointer/typed.h"
 
 static uint32_t slot_func(const generator *g, uint64_t slot)
 {
@@ -11,7 +12,7 @@ static uint32_t slot_func(const generator *g, uint64_t slot)
     uint32_t site = g->module->slots[reloc - g->img->relocs];
     if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
         const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
-        return f ? g->module->first_func + f->id : PTA_NO_FUNC;
+        return f ? generate_chosen(g->module, f) : PTA_NO_FUNC;
     }
     if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
     if (site == PTA_NO_SITE) return g->module->unknown;
@@ -31,7 +32,7 @@ static uint32_t named_callee(const generator *g, const ir_insn *call)
         return func == PTA_NO_FUNC ? g->module->unknown : func;
     }
     const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
-    return f ? g->module->first_func + f->id : g->module->unknown;
+    return f ? generate_chosen(g->module, f) : g->module->unknown;
 }
 
 uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call)
@@ -115,14 +116,16 @@ static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
     return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
 }
 
-/* What is copied from or to the middle of bytes, and is not a number of words long, is text or a packet: no pointers. */
-static bool copies_bytes(const generator *g, const ir_value *args)
+/* What is copied from or to the middle of bytes, or to where bytes are declared, and is not a number of words long, is text or a
+ * packet: no pointers. */
+bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size)
 {
     int64_t constant;
     bool back;
-    uint64_t stride = args[IR_CALL_RDX] ? linear_stride(g->ir, args[IR_CALL_RDX], 1, &constant, &back) : 1;
+    uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
-    return walks_bytes(g, args[IR_CALL_RDI], 0) || walks_bytes(g, args[IR_CALL_RSI], 0);
+    if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
+    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0);
 }
 
 /* What is known of a number that is passed; allocators want to know. */
@@ -192,7 +195,7 @@ void generate_call(generator *g, ir_value v)
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
         if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);
         if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
-        if (size || copies_bytes(g, args)) call.func = g->module->copied;
+        if (size || generate_copies_bytes(g, args[IR_CALL_RDI], args[IR_CALL_RSI], args[IR_CALL_RDX])) call.func = g->module->copied;
     }
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;

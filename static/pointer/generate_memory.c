@@ -2,6 +2,7 @@
 #include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
+#include "static/pointer/typed.h"
 
 typedef struct {
     pta_operand at;
@@ -9,6 +10,7 @@ typedef struct {
 } place_term;
 
 enum { TERMS = 6 };
+_Static_assert((int)TYPED_ELEMENTS <= (int)TERMS, "one term for each element");
 
 static void add_term(place_term *terms, uint32_t *n, pta_operand at, int64_t delta, uint32_t stride)
 {
@@ -42,7 +44,14 @@ static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, in
 static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane, place_term terms[TERMS])
 {
     uint32_t n = 0;
-    ir_value a = access->a, b = access->b;
+    ir_value a = access->a, b = access->b, array;
+    int64_t deltas[TYPED_ELEMENTS];
+    uint32_t elements = access->flags & (IR_REP | IR_WIDE | IR_FS | IR_GS) ? 0 : typed_elements(g, access, lane, &array, deltas);
+    if (elements && g->forms[array].kind == FORM_VAR) {
+        for (uint32_t i = 0; i < elements; i++)
+            add_term(terms, &n, form_operand(g, g->forms[array]), deltas[i], PTA_SAME);
+        return n;
+    }
     form fa = a ? g->forms[a] : (form){0}, fb = b && access->scale == 1 ? g->forms[b] : (form){0};
     form_settle(g, a, b, &fa, &fb);
     uint32_t repeat = access->flags & IR_REP ? access->width | PTA_BLOCK : PTA_SAME;
@@ -177,6 +186,7 @@ static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
     place_term source[TERMS], dest[TERMS];
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
     if (to->a) generate_note_block(g, g->forms[to->a], form_number(g, to->c) * to->width);
+    if (to->width == 1 && !form_number(g, to->c) && generate_copies_bytes(g, to->a, from->a, to->c)) return;
     for (uint32_t s = 0; s < sources; s++)
         for (uint32_t d = 0; d < dests; d++)
             generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width);
@@ -195,6 +205,7 @@ void generate_store(generator *g, const ir_insn *insn)
     const lift_insn *machine = &g->func->insns[insn->insn];
     bool is_return = access->flags & IR_IMPLICIT && f.kind == FORM_CONST && (uint64_t)f.value == machine->addr + machine->len;
     if (f.kind == FORM_NONE || f.kind == FORM_TPOFF || is_return) return;
+    if (typed_is_number(typed_access(g, access, insn->imm))) return;
     place_term terms[TERMS];
     uint32_t n = address_terms(g, access, insn->imm, terms);
     pta_operand src = n ? form_operand(g, f) : (pta_operand){PTA_NO_VAR, 0};

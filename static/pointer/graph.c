@@ -109,6 +109,7 @@ void graph_make_wild(pta *p, uint32_t component)
     if (p->nodes.data[component].tells) return;
     uint32_t edge = graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
     p->nodes.data[component].tells = edge + 1;
+    p->made_wild++;
 }
 
 void graph_mark_dirty(pta *p, uint32_t component)

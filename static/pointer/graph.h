@@ -19,7 +19,7 @@
 #include "static/pointer/set.h"
 
 enum { NO_NODE = UINT32_MAX, NO_EDGE = UINT32_MAX, NO_KEY = 0 };
-enum { GRAPH_SPACING = 2 }; /* ranks in a step: of calls, and of the lives that they begin */
+enum { GRAPH_SPACING = 1 << 16 }; /* ranks in a step: of calls, of the lives that they begin, and room for support.c */
 
 typedef struct {
     int32_t delta;
@@ -158,6 +158,7 @@ struct pta {
     uint32_t step;
     uint64_t now; /* the rank of what happens in this step: step * GRAPH_SPACING */
     uint64_t live_edges;
+    uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
 };
 
@@ -196,7 +197,7 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, p->options.once};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true};
 }
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)
@@ -227,10 +228,10 @@ int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
-/* SET_WILD stands no more for an object: what wild components have of it goes on its way. */
-void solve_wake_object(pta *p, uint32_t object);
-/* The same of a component that was wild, and all it has. */
-void solve_wake(pta *p, uint32_t component);
+/* SET_WILD stands no more for objects, which p->wild says of them (SET_IS_TAMED): what is known of them goes on its way. */
+void solve_wake_objects(pta *p);
+/* A node that was wild is so no more: what it has goes on its way, and it gets all that its neighbours have. */
+void solve_wake(pta *p, uint32_t node);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -240,6 +241,19 @@ void delete_use(pta *p, uint32_t use);
 /* False: that took longer than to begin anew would, and the analysis is of no use any more. */
 bool delete_run(pta *p);
 void delete_close(pta *p);
+
+/* --- support.c --------------------------------------------------------------------------------------------------------- */
+
+/* A reason for a fact (its place in the node's set) that does not depend on it. False: none is found. `*work` grows by what was
+ * looked at. */
+bool support_find(pta *p, uint32_t node, uint32_t fact, uint32_t *reason, uint64_t *work);
+/* Whether an instance is called for a reason that does not depend on its life. */
+bool support_life(pta *p, uint32_t instance, uint64_t *work);
+
+/* --- dormant.c --------------------------------------------------------------------------------------------------------- */
+
+/* When nothing is left to propagate, and something may be deleted later. */
+void dormant_forget(pta *p);
 
 /* --- scc.c ------------------------------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  *
  *   - from the declaration, where there is debug information;
  *   - from use: a register that code reads before it writes it is an argument, and the second return register is a result when
- *     somebody reads it behind the call (both through any number of direct calls that only hand it on);
+ *     somebody reads it behind the call (both through any number of direct calls that only hand it on), or when the function
+ *     computes it for nothing else;
  *   - from the calls: a register that one direct call of a function leaves as it is after another call is no argument of it.
  *
  * Use is believed more than a declaration: compilers change the arguments of functions that only they call. */
@@ -25,6 +26,7 @@ typedef struct {
     VEC(passing_call) calls;
     uint8_t sure;      /* arguments that are read, or declared */
     bool gives2, queued;
+    bool pair;         /* it is declared to return two registers */
 } passing_func;
 
 typedef struct {
@@ -83,7 +85,8 @@ static void read_declaration(pta_program *program, uint32_t func, passing_func *
     f->takes = PASSING_ALL;
     f->gives = PASSING_RET | PASSING_RET2;
     if (!debug) return;
-    if (!debug->returns || most_registers(debug->returns) < 2) f->gives = PASSING_RET;
+    about->pair = debug->returns && most_registers(debug->returns) > 1;
+    if (!about->pair) f->gives = PASSING_RET;
     if (strchr(f->name, '.')) return;
     unsigned count = debug->returns && is_aggregate(debug->returns);
     for (uint32_t i = 0; i < debug->parameter_count; i++)
@@ -178,6 +181,31 @@ static void follow(passing *p, uint32_t func, ir_value v)
     }
 }
 
+/* Whether a value that is in the second return register at the end was computed to be there. */
+static bool is_meant(const passing_func *f, ir_value v, unsigned depth)
+{
+    enum { DEPTH = 4 };
+    const ir_insn *insn = &f->ir->insns[v];
+    if (!v || depth > DEPTH || f->wanted[v]) return false;
+    if (insn->op == IR_PHI) {
+        for (uint32_t i = 0; i < insn->b; i++)
+            if (!is_meant(f, f->ir->args[insn->a + i], depth + 1)) return false;
+        return insn->b > 0;
+    }
+    return insn->op != IR_ENTRY && insn->op != IR_RESULT && insn->op != IR_CLOBBER && insn->op != IR_UNDEF && insn->op != IR_OPAQUE;
+}
+
+static bool means_second(const passing_func *f)
+{
+    bool ends = false;
+    for (ir_value v = 1; f->ir && v < f->ir->insn_count; v++) {
+        if (f->ir->insns[v].op != IR_RET) continue;
+        if (!is_meant(f, f->ir->args[f->ir->insns[v].a + IR_RET_RDX], 0)) return false;
+        ends = true;
+    }
+    return ends;
+}
+
 static void find_wanted(passing *p)
 {
     for (uint32_t f = 0; f < p->program->funcs.len; f++) {
@@ -186,7 +214,7 @@ static void find_wanted(passing *p)
             if (func->wanted[v]) vec_push(&p->work, (uint64_t)f << 32 | v);
         for (unsigned a = 0; a < PASSING_ARGS; a++)
             if (func->sure >> a & 1) want_argument(p, f, a);
-        if (p->outside[f]) want_second(p, f);
+        if (p->outside[f] || func->pair || means_second(func)) want_second(p, f);
     }
     while (p->work.len) {
         uint64_t item = p->work.data[--p->work.len];

@@ -3,7 +3,9 @@
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   passing.c    which registers are arguments and results
+ *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
+ *   link.c       object files as one program
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
@@ -17,7 +19,8 @@
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
- *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what still supports a
+ *                fact; dormant.c: fewer facts to keep true
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "static/pointer/generate.h"
+#include "static/pointer/link.h"
 #include "static/pointer/passing.h"
 
 typedef struct {
@@ -25,11 +26,14 @@ typedef struct {
     address_space statics, tls;
     uint32_t first_func, first_function_site;
     uint32_t *slots, *plts;
+    uint32_t *chosen; /* generate_module */
 } module_map;
 
 struct pta_maps {
     name_map names;     /* what modules define or models stand for; func PTA_NO_FUNC and site PTA_NO_SITE: nobody knows it */
     name_map libraries; /* data of modelled libraries */
+    name_map foreign;   /* data that object files use and nobody defines */
+    link_map *link;     /* while the program is opened */
     module_map *modules;
     uint32_t copied;
     uint32_t *function_sites; /* of models, by function */
@@ -231,11 +235,14 @@ static void add_names(pta_program *program, uint32_t m)
     const image *img = program->modules[m]->img;
     for (uint32_t i = 0; i < img->symbol_count; i++) {
         const image_symbol *symbol = &img->symbols[i];
-        bool visible = symbol->exported || (img->kind == IMAGE_OBJECT && symbol->bind != IMAGE_BIND_LOCAL);
-        if (!visible || !symbol->size || symbol->type == IMAGE_SYM_TLS || name_find(&program->maps->names, symbol->name)) continue;
+        bool visible = img->kind == IMAGE_OBJECT ? link_is_chosen(program->maps->link, m, symbol) : symbol->exported;
+        bool sized = symbol->size || (img->kind == IMAGE_OBJECT && symbol->type == IMAGE_SYM_FUNC);
+        bool tls = symbol->type == IMAGE_SYM_TLS;
+        if (!visible || !sized || (tls && img->kind != IMAGE_OBJECT) || name_find(&program->maps->names, symbol->name)) continue;
         uint32_t func = symbol->type == IMAGE_SYM_FUNC ? program_func_at(program, m, symbol->addr) : PTA_NO_FUNC;
-        const address_home *home = symbol->type == IMAGE_SYM_OBJECT
-                                       ? address_find(&program->maps->modules[m].statics, (int64_t)symbol->addr)
+        const module_map *map = &program->maps->modules[m];
+        const address_home *home = symbol->type == IMAGE_SYM_OBJECT || tls
+                                       ? address_find(tls ? &map->tls : &map->statics, (int64_t)symbol->addr)
                                        : NULL;
         uint32_t site = func != PTA_NO_FUNC ? program_function_site(program, func) : home ? home->site : PTA_NO_SITE;
         if (site == PTA_NO_SITE) continue;
@@ -250,16 +257,83 @@ static uint32_t name_site(pta_program *program, const char *name)
     return name_find(&program->maps->names, name)->site;
 }
 
-/* The site of another module that takes the place of one that this module defines itself, as the loader sees to it: the first
- * definition is everybody's. PTA_NO_SITE: its own is meant. */
-static uint32_t interposed(const pta_program *program, uint32_t m, const char *name)
+/* The site of another module that takes the place of one that this module defines itself, as the loader and the linker see to
+ * it: one definition is everybody's. PTA_NO_SITE: its own is meant. */
+static uint32_t interposed(const pta_program *program, uint32_t m, const char *name, const image_symbol *own)
 {
-    const name_entry *entry = program->modules[m]->img->kind == IMAGE_SHARED ? name_find(&program->maps->names, name) : NULL;
+    const image *img = program->modules[m]->img;
+    bool may = img->kind == IMAGE_SHARED || (img->kind == IMAGE_OBJECT && own && own->bind != IMAGE_BIND_LOCAL);
+    const name_entry *entry = may ? name_find(&program->maps->names, name) : NULL;
     if (!entry || entry->site == PTA_NO_SITE) return PTA_NO_SITE;
     const pta_site *site = &program->sites.data[entry->site];
     bool other = (site->kind == PTA_STATIC || site->kind == PTA_FUNCTION) && site->module != m &&
                  (site->kind == PTA_STATIC || program->funcs.data[site->func].lift);
     return other ? entry->site : PTA_NO_SITE;
+}
+
+/* The symbol of this name at an address. */
+static const image_symbol *symbol_named(const image *img, uint64_t addr, const char *name)
+{
+    const image_symbol *symbol = image_symbol_at(img, addr);
+    for (; symbol && symbol < img->symbols + img->symbol_count && symbol->addr == addr; symbol++)
+        if (!strcmp(symbol->name, name)) return symbol;
+    return image_symbol_at(img, addr);
+}
+
+/* What an undefined symbol of an object file may be the address of. */
+static uint32_t undefined_site(pta_program *program, uint32_t m, const image_plt *symbol)
+{
+    uint32_t func = program_import(program, symbol->name);
+    if (func != PTA_NO_FUNC) return program_function_site(program, func);
+    uint32_t site = name_find(&program->maps->names, symbol->name)->site;
+    if (site != PTA_NO_SITE) return site;
+    const name_entry *known = name_find(&program->maps->foreign, symbol->name);
+    if (known) return known->site;
+    site = program->sites.len;
+    program_add_site(program, (pta_site){.kind = PTA_STATIC, .module = m, .func = PTA_NO_FUNC, .start = symbol->addr, .memory = site,
+                                         .align = 16, .open = true, .name = symbol->name});
+    name_add(&program->maps->foreign, (name_entry){symbol->name, PTA_NO_FUNC, site});
+    return site;
+}
+
+/* An object file sees the definitions that the linker chooses, in the places of its undefined symbols and of those of its own
+ * that are dropped. */
+static void link_object(pta_program *program, uint32_t m)
+{
+    const image *img = program->modules[m]->img;
+    module_map *map = &program->maps->modules[m];
+    uint32_t count = program->modules[m]->func_count;
+    map->chosen = base_alloc(2 * (size_t)count * sizeof *map->chosen);
+    for (uint32_t f = 0; f < count; f++) {
+        map->chosen[f] = map->first_func + f;
+        map->chosen[count + f] = map->first_function_site + f;
+    }
+    if (img->kind != IMAGE_OBJECT) return;
+    for (uint32_t i = 0; i < img->symbol_count; i++) {
+        const image_symbol *symbol = &img->symbols[i];
+        uint32_t site = interposed(program, m, symbol->name, symbol);
+        if (site == PTA_NO_SITE || symbol->type == IMAGE_SYM_TLS) continue;
+        const lift_func *f = symbol->type == IMAGE_SYM_FUNC ? lift_func_at(program->modules[m], symbol->addr) : NULL;
+        if (f && program->sites.data[site].kind == PTA_FUNCTION) {
+            map->chosen[f->id] = program->sites.data[site].func;
+            map->chosen[count + f->id] = site;
+        } else if (!f) {
+            address_replace(&map->statics, (int64_t)symbol->addr, site);
+        }
+    }
+    const image_section *section = img->plt_count ? image_section_at(img, img->plts[0].addr) : NULL;
+    for (uint32_t i = 0; section && i < img->plt_count; i++) {
+        uint64_t end = i + 1 < img->plt_count ? img->plts[i + 1].addr : section->addr + section->size;
+        address_add(&map->statics, (int64_t)img->plts[i].addr, (int64_t)end, undefined_site(program, m, &img->plts[i]), true);
+    }
+    address_seal(&map->statics);
+    for (uint32_t i = 0; i < img->reloc_count; i++) {
+        const image_reloc *reloc = &img->relocs[i];
+        bool tls = reloc->name && *reloc->name && (reloc->kind == IMAGE_REL_TPOFF || reloc->kind == IMAGE_REL_DTPOFF);
+        const name_entry *entry = tls ? name_find(&program->maps->names, reloc->name) : NULL;
+        int64_t at = (int64_t)reloc->target - reloc->addend;
+        if (entry && entry->site != PTA_NO_SITE && !image_symbol_tls(img, (uint64_t)at)) address_replace(&map->tls, at, entry->site);
+    }
 }
 
 static void resolve_imports(pta_program *program, uint32_t m)
@@ -272,13 +346,14 @@ static void resolve_imports(pta_program *program, uint32_t m)
         const image_reloc *reloc = &img->relocs[i];
         bool named = reloc->name && *reloc->name;
         map->slots[i] = named && reloc->kind == IMAGE_REL_SYMBOL ? name_site(program, reloc->name)
-                        : named && reloc->kind == IMAGE_REL_ADDR ? interposed(program, m, reloc->name)
+                        : named && reloc->kind == IMAGE_REL_ADDR
+                            ? interposed(program, m, reloc->name, symbol_named(img, reloc->target - (uint64_t)reloc->addend, reloc->name))
                                                                  : PTA_NO_SITE;
     }
     for (uint32_t i = 0; i < img->plt_count; i++) {
         const image_plt *plt = &img->plts[i];
         uint32_t func = plt->target && *plt->name ? program_func_at(program, m, plt->target) : PTA_NO_FUNC;
-        uint32_t site = func != PTA_NO_FUNC ? interposed(program, m, plt->name) : PTA_NO_SITE;
+        uint32_t site = func != PTA_NO_FUNC ? interposed(program, m, plt->name, NULL) : PTA_NO_SITE;
         if (site != PTA_NO_SITE && program->sites.data[site].kind == PTA_FUNCTION) func = program->sites.data[site].func;
         map->plts[i] = func == PTA_NO_FUNC && plt->name && *plt->name ? program_import(program, plt->name) : func;
     }
@@ -319,7 +394,7 @@ static generate_module about_module(const pta_program *program, uint32_t m)
     const module_map *map = &program->maps->modules[m];
     return (generate_module){.statics = &map->statics, .tls = &map->tls, .slots = map->slots, .plts = map->plts,
                              .unknown = program->unknown, .copied = program->maps->copied, .external = program->external,
-                             .first_func = map->first_func, .first_function_site = map->first_function_site};
+                             .chosen = map->chosen, .count = program->modules[m]->func_count};
 }
 
 static void generate_module_of(pta_program *program, uint32_t m, const generate_module *about, int jobs)
@@ -474,7 +549,40 @@ static uint32_t add_data(pta_program *program)
             if ((word && reloc->size == 8) || reloc->kind == IMAGE_REL_COPY) add_word(program, func, m, reloc);
         }
     }
+    for (uint32_t i = 0; i < program->maps->foreign.capacity; i++) { /* of a library that was not analysed, like stderr */
+        const name_entry *entry = &program->maps->foreign.entries[i];
+        if (!entry->name) continue;
+        uint32_t at = address_var(program, func, entry->site, 0, PTA_SAME);
+        program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {at, 0}, .src = {external_var(program, func), 0}, .stride = 8});
+    }
     return func;
+}
+
+/* Object files have no start-up code yet: it is there as soon as they are linked. */
+static void add_main(pta_program *program, uint32_t start)
+{
+    const name_entry *entry = name_find(&program->maps->names, "main");
+    uint32_t library = entry && entry->func != PTA_NO_FUNC ? program_import(program, "__libc_start_main") : PTA_NO_FUNC;
+    if (library == PTA_NO_FUNC) return;
+    pta_call call = {.func = library, .target = {PTA_NO_VAR, 0}, .ret = PTA_NO_VAR, .ret2 = PTA_NO_VAR, .caller = start};
+    for (unsigned i = 0; i < PTA_PARAMS; i++)
+        call.args[i] = (pta_operand){PTA_NO_VAR, 0};
+    call.args[PTA_RDI].var = address_var(program, start, entry->site, 0, PTA_SAME);
+    program_add_stmt(program, start, (pta_stmt){.kind = PTA_CALL, .ref = program_add_call(program, call)});
+}
+
+/* What start-up code calls: the words of an object's arrays of initialisers. */
+static void add_initialisers(pta_program *program, uint32_t m)
+{
+    const image *img = program->modules[m]->img;
+    for (uint32_t i = 0; img->kind == IMAGE_OBJECT && i < img->reloc_count; i++) {
+        const image_section *section = image_section_at(img, img->relocs[i].addr);
+        bool array = section && (!strncmp(section->name, ".init_array", 11) || !strncmp(section->name, ".fini_array", 11) ||
+                                 !strncmp(section->name, ".preinit_array", 14) || !strncmp(section->name, ".ctors", 6) ||
+                                 !strncmp(section->name, ".dtors", 6));
+        uint32_t f = array && img->relocs[i].kind == IMAGE_REL_ADDR ? program_func_at(program, m, img->relocs[i].target) : PTA_NO_FUNC;
+        if (f != PTA_NO_FUNC) program->funcs.data[f].root = true;
+    }
 }
 
 static void add_start(pta_program *program, uint32_t data)
@@ -488,6 +596,7 @@ static void add_start(pta_program *program, uint32_t data)
     bool has_program = false;
     for (uint32_t m = 0; m < program->module_count; m++)
         has_program |= program->modules[m]->img->kind <= IMAGE_PIE && program->modules[m]->img->entry;
+    bool has_main = link_defines(program->maps->link, "main"); /* object files that are a program together */
     for (uint32_t m = 0; m < program->module_count; m++) {
         const image *img = program->modules[m]->img;
         uint32_t entry = img->entry ? program_func_at(program, m, img->entry) : PTA_NO_FUNC;
@@ -496,14 +605,18 @@ static void add_start(pta_program *program, uint32_t data)
             uint32_t init = program_func_at(program, m, img->init[i]);
             if (init != PTA_NO_FUNC) program->funcs.data[init].root = true;
         }
-        if (has_program && img->kind == IMAGE_SHARED) continue;
+        add_initialisers(program, m);
+        if ((has_program || has_main) && img->kind == IMAGE_SHARED) continue;
         for (uint32_t i = 0; i < img->symbol_count; i++) {
             const image_symbol *symbol = &img->symbols[i];
-            bool visible = symbol->exported || (img->kind == IMAGE_OBJECT && symbol->bind != IMAGE_BIND_LOCAL);
+            bool visible = img->kind == IMAGE_OBJECT
+                               ? !has_main && !has_program && link_is_chosen(program->maps->link, m, symbol)
+                               : symbol->exported;
             uint32_t f = visible && symbol->type == IMAGE_SYM_FUNC ? program_func_at(program, m, symbol->addr) : PTA_NO_FUNC;
             if (f != PTA_NO_FUNC) program->funcs.data[f].root = true;
         }
     }
+    if (has_main && !has_program) add_main(program, start);
     for (uint32_t f = 0; f < start; f++)
         if (program->funcs.data[f].root) add_call_of(program, start, f, PTA_NO_VAR, value, returned);
     program->funcs.data[start].root = true;
@@ -557,8 +670,11 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     model_fill(program, program->maps->copied, "ret = 0", &error);
     for (uint32_t m = 0; m < count; m++)
         add_module(program, m);
+    program->maps->link = link_open(modules, count);
     for (uint32_t m = 0; m < count; m++)
         add_names(program, m);
+    for (uint32_t m = 0; m < count; m++)
+        link_object(program, m);
     for (uint32_t m = 0; m < count; m++)
         resolve_imports(program, m);
     generate_all(program, jobs > 0 ? jobs : omp_get_max_threads());
@@ -569,6 +685,8 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     program_find_wrappers(program);
     program_prune(program);
     program->wishes = NULL;
+    link_close(program->maps->link);
+    program->maps->link = NULL;
     return program;
 }
 
@@ -585,7 +703,9 @@ void pta_program_close(pta_program *program)
         vec_free(&map->tls.homes);
         free(map->slots);
         free(map->plts);
+        free(map->chosen);
     }
+    free(program->maps->foreign.entries);
     free(program->maps->names.entries);
     free(program->maps->libraries.entries);
     free(program->maps->function_sites);

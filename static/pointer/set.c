@@ -362,3 +362,12 @@ void set_remove(pta_set *set, const pta_key *keys, uint32_t count)
     set->len = kept;
     set_count(set);
 }
+
+void set_shrink(pta_set *set)
+{
+    if (set->cap < 8 || set->len > set->cap / 2) return;
+    set->cap = set->len ? set->len : 1;
+    set->keys = base_realloc(set->keys, set->cap * sizeof *set->keys);
+    set->ranks = base_realloc(set->ranks, set->cap * sizeof *set->ranks);
+    if (set->reasons) set->reasons = base_realloc(set->reasons, set->cap * sizeof *set->reasons);
+}

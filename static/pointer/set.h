@@ -26,11 +26,11 @@ typedef struct { /* what sets have to know of objects, by their numbers */
     const pta_shape *const *shapes;
     const uint8_t *wild; /* SET_IN_WILD, SET_IS_CODE */
     uint32_t wild_at;    /* a set with more loose classes is wild */
-    bool drops;          /* what SET_WILD covers is not kept, since nothing will be deleted */
+    bool drops;          /* what SET_WILD covers is not added */
 } set_world;
 
 enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: the closure of what several brought, or SET_WILD of a set with so many objects */
-enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4 /* delete.c */ };
+enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4, SET_IS_TAMED = 8 /* delete.c */ };
 
 static inline pta_key set_wild_key(void)
 {
@@ -76,6 +76,8 @@ void set_count(pta_set *set);
 offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape);
 /* Removes keys (sorted) that are there. */
 void set_remove(pta_set *set, const pta_key *keys, uint32_t count);
+/* Gives memory back that it does not need. */
+void set_shrink(pta_set *set);
 
 void keys_sort(pta_key *keys, uint32_t *count); /* and drop repeated ones */
 void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count); /* the same; of equal keys the least reason stays */

@@ -112,6 +112,11 @@ static bool may_point(const image_type *type, uint64_t at, unsigned depth)
     return may_point(type->target, at % type->target->size, depth + 1);
 }
 
+bool shape_type_may_point(const image_type *type, uint64_t at)
+{
+    return may_point(type, at, 0);
+}
+
 bool shape_may_point(const pta_shape *shape, int64_t at)
 {
     return !shape || !shape->type || at < 0 || may_point(shape->type, (uint64_t)at, 0);

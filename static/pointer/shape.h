@@ -29,6 +29,7 @@ const pta_shape *shape_build(arena *memory, const image_type *type, uint32_t ele
 /* Whether the word at a place may hold a pointer. A member of a struct that is declared as a number holds none, unless it is
  * declared as a number that holds addresses; bytes may hold anything. */
 bool shape_may_point(const pta_shape *shape, int64_t at);
+bool shape_type_may_point(const image_type *type, uint64_t at);
 
 /* The smallest window around a place. */
 static inline uint32_t shape_around(const pta_shape *shape, int64_t at)

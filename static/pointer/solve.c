@@ -336,37 +336,49 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
     finish_step(p);
 }
 
-/* Keys of a component that may have lain dormant go to its successors and its uses. */
-static void wake_keys(pta *p, uint32_t component, uint32_t first, uint32_t end)
+/* Keys of a node that have lain dormant, or their neighbours' have, go to its successors and its uses. */
+static void wake_keys(pta *p, uint32_t node, uint32_t first, uint32_t end)
 {
-    graph_node *c = &p->nodes.data[component];
+    graph_node *n = &p->nodes.data[node];
     for (uint32_t k = first; k < end; k++)
-        vec_push(&c->delta, c->set.keys[k]);
-    if (c->delta.len) graph_mark_dirty(p, component);
-    uint32_t member = component;
-    do {
-        for (uint32_t u = 0; u < p->nodes.data[member].uses.len; u++)
-            for (uint32_t k = first; k < end; k++)
-                vec_push(&p->pending, (use_key){.use = p->nodes.data[member].uses.data[u], .again = true, .key = c->set.keys[k]});
-        member = p->nodes.data[member].next;
-    } while (member != component);
+        vec_push(&n->delta, n->set.keys[k]);
+    if (n->delta.len) graph_mark_dirty(p, node);
+    for (uint32_t u = 0; u < n->uses.len; u++)
+        for (uint32_t k = first; k < end; k++)
+            vec_push(&p->pending, (use_key){.use = n->uses.data[u], .again = true, .key = n->set.keys[k]});
 }
 
-void solve_wake_object(pta *p, uint32_t object)
+void solve_wake_objects(pta *p)
 {
     for (uint32_t i = 0; i < p->nodes.len; i++) {
         const pta_set *set = &p->nodes.data[i].set;
-        if (p->nodes.data[i].component != i || !set_is_wild(set) || set->tame) continue;
-        uint32_t first = set_group(set, object), end = first;
-        while (end < set->len && key_object(set->keys[end]) == object)
-            end++;
-        if (first < end) wake_keys(p, i, first, end);
+        for (uint32_t first = 0, end; first < set->len; first = end) {
+            end = first + 1;
+            if (!(p->wild.data[key_object(set->keys[first])] & SET_IS_TAMED)) continue;
+            while (end < set->len && key_object(set->keys[end]) == key_object(set->keys[first]))
+                end++;
+            wake_keys(p, i, first, end);
+        }
     }
 }
 
-void solve_wake(pta *p, uint32_t component)
+void solve_wake(pta *p, uint32_t node)
 {
-    wake_keys(p, component, 0, p->nodes.data[component].set.len);
+    wake_keys(p, node, 0, p->nodes.data[node].set.len);
+    prepare_lanes(p);
+    key_list normal = {0};
+    const graph_node *n = &p->nodes.data[node];
+    for (uint32_t i = 0; i < n->in.len; i++) {
+        const graph_edge *e = &p->edges.data[n->in.data[i]];
+        vec_clear(&normal);
+        if (e->from == NO_NODE)
+            vec_push(&normal, e->key);
+        else
+            set_normal(&p->nodes.data[e->from].set, graph_world(p), &normal);
+        send(p, &p->lanes[0], normal.data, normal.len, n->in.data[i], node);
+    }
+    vec_push(&p->lanes[0].touched, node); /* even if nothing is new: it may be wild by itself, for other keys than before */
+    vec_free(&normal);
 }
 
 /* The keys that a use has seen, sorted: of loads, stores and calls that pass something. */

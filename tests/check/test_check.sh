@@ -47,6 +47,36 @@ mkdir "$work/again" && gcc -O1 -g -pthread -o "$work/again/dirty" "$work/moved.c
 expect 1 "$RACE" check "$work/again/dirty"
 has "[$id]"
 
+# --- one warning for each place, all pairs with --all, files of the current directory without it ---
+cat >"$work/many.c" <<'END'
+#include <pthread.h>
+static long total, other;
+static void *f(void *u) { total++; total += 2; other = total; return u; }
+static void *g(void *u) { total = 7; return (char *)u + other; }
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, f, 0);
+    pthread_create(&b, 0, g, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+END
+gcc -O0 -g -pthread -o "$work/many" "$work/many.c"
+expect 1 "$RACE" check --no-state "$work/many"
+has_line '^2 races \(2 high, 0 medium, 0 low\), 0 deadlocks$'
+[ "$(grep -c '^race on total ' "$work/out")" = 1 ] || fail "several warnings on one place"
+has_line '^  and [0-9]+ more pairs? of accesses to it$'
+has_line '^[0-9]+ pairs of accesses in all: --all shows them$'
+has "$work/many.c:"
+shown=$(sed -n 's/^  and \([0-9]*\) more.*/\1/p' "$work/out" | awk '{ n += $1 } END { print n + 0 }')
+expect 1 "$RACE" check --no-state --all "$work/many"
+[ "$(grep -c '^race on ' "$work/out")" = $((shown + 2)) ] || fail "--all shows other pairs than were counted"
+checks=$((checks + 1))
+(cd "$work" && "$RACE" check --no-state many >"$work/out") && fail "no race when called from the folder of the program"
+has_line '^  (write|read) in [fg], many.c:[34]$'
+
 # --- without debug information, and stripped ---
 gcc -O1 -g0 -pthread -o "$work/bare" "$work/dirty.c"
 expect 1 "$RACE" check "$work/bare"

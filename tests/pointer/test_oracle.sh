@@ -1,7 +1,8 @@
 #!/bin/sh
 # What a program accesses is in the points-to sets: samples of the matrix under DynamoRIO, each
 # object that an instruction accessed looked up in its set. tools/pta-oracle does the same for large programs. First of
-# all, the recorder itself: objects.c says what has to be recorded about it; then shapes.c, code that was once misread.
+# all, the recorder itself: objects.c says what has to be recorded about it; then shapes.c and declared.c, code that
+# was once misread or may well be.
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
@@ -62,11 +63,13 @@ looked_up() {
 
 for how in "gcc -O2 -g" "gcc -O0 -g" "gcc -O2" "clang -O2 -g"; do
     command -v "${how%% *}" >/dev/null || continue
-    if $how -std=gnu17 "$RACE_SOURCE/tests/pointer/shapes.c" -o "$work/shapes" 2>/dev/null; then
-        looked_up "$work/shapes"
-    else
-        fail "shapes.c cannot be built by $how"
-    fi
+    for what in shapes declared; do
+        if $how -std=gnu17 "$RACE_SOURCE/tests/pointer/$what.c" -o "$work/$what" 2>/dev/null; then
+            looked_up "$work/$what"
+        else
+            fail "$what.c cannot be built by $how"
+        fi
+    done
 done
 
 copied="$RACE_SOURCE/tests/pointer/copied.c"

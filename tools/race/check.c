@@ -10,16 +10,15 @@
 #include <unistd.h>
 
 typedef struct {
-    bool json, stats, open, full, diff, stateless;
-    long jobs;
-    show_pointer pointer;
-    const char *suppressions, *config, *state;
+    bool json, all, stats, full, diff, stateless;
+    check_how how;
+    const char *state;
     char **files;
     int file_count;
 } request;
 
 enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_STATE, KEY_NO_STATE, KEY_FULL,
-       KEY_DIFF };
+       KEY_DIFF, KEY_ALL };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -34,6 +33,7 @@ static const cli_option options[] = {
     {"no-state", 0, KEY_NO_STATE, false},
     {"full", 0, KEY_FULL, false},
     {"diff", 0, KEY_DIFF, false},
+    {"all", 0, KEY_ALL, false},
     {0},
 };
 
@@ -86,17 +86,18 @@ static int parse(int argc, char **argv, request *r)
             cli_usage(argv[0], "the format is text or json, not %s", walk.value);
             return CLI_BAD;
         case KEY_CONTEXT:
-            if (show_context(walk.value, &r->pointer)) break;
+            if (show_context(walk.value, &r->how.pointer)) break;
             cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
             return CLI_BAD;
         case KEY_JOBS:
-            if (cli_number(walk.value, 1, 1024, &r->jobs)) break;
+            if (cli_number(walk.value, 1, 1024, &r->how.jobs)) break;
             cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
             return CLI_BAD;
         case KEY_STATS: r->stats = true; break;
-        case KEY_OPEN: r->open = true; break;
-        case KEY_SUPPRESSIONS: r->suppressions = walk.value; break;
-        case KEY_CONFIG: r->config = walk.value; break;
+        case KEY_OPEN: r->how.open = true; break;
+        case KEY_ALL: r->all = true; break;
+        case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
+        case KEY_CONFIG: r->how.config = walk.value; break;
         case KEY_STATE: r->state = walk.value; break;
         case KEY_NO_STATE: r->stateless = true; break;
         case KEY_FULL: r->full = true; break;
@@ -106,12 +107,21 @@ static int parse(int argc, char **argv, request *r)
     return CLI_END;
 }
 
-static void close_check(check *c)
+void check_close_analysis(check *c)
 {
     detect_close(c->found);
     hb_close(c->order);
     pta_close(c->result);
     pta_program_close(c->program);
+    c->found = NULL;
+    c->order = NULL;
+    c->result = NULL;
+    c->program = NULL;
+}
+
+void check_close(check *c)
+{
+    check_close_analysis(c);
     for (uint32_t i = 0; i < c->module_count; i++)
         lift_close(c->modules[i]);
     free(c->modules);
@@ -135,54 +145,55 @@ static int open_images(check *c, const request *r)
 
 static void lift_modules(check *c, const request *r)
 {
-    uint32_t total = 0;
     for (uint32_t l = 0; l < c->list_count; l++)
-        total += c->lists[l].count;
-    c->modules = base_alloc_zero(total, sizeof *c->modules);
+        c->module_count += c->lists[l].count;
+    const image **images = base_alloc(c->module_count * sizeof *images);
+    c->modules = base_alloc_zero(c->module_count, sizeof *c->modules);
+    uint32_t n = 0;
     for (uint32_t l = 0; l < c->list_count; l++)
-        for (uint32_t i = 0; i < c->lists[l].count; i++) {
-            progress(c->lists[l].images[i]->path);
-            c->modules[c->module_count++] = lift_open(c->lists[l].images[i], &(lift_options){.jobs = (int)r->jobs});
-        }
+        for (uint32_t i = 0; i < c->lists[l].count; i++)
+            images[n++] = c->lists[l].images[i];
+    progress("reading");
+    lift_open_all(images, n, &(lift_options){.jobs = (int)r->how.jobs}, c->modules);
+    free(images);
 }
 
-static int open_texts(check *c, const request *r)
+int check_texts(check *c, const check_how *how)
 {
     race_error error;
-    if (r->suppressions) {
-        char *text = read_text(r->suppressions);
+    if (how->suppressions) {
+        char *text = read_text(how->suppressions);
         if (!text) return EXIT_USAGE;
         c->how = store_hash(text, strlen(text), c->how + 1);
-        c->suppressions = detect_suppressions_read(r->suppressions, text, &error);
+        c->suppressions = detect_suppressions_read(how->suppressions, text, &error);
         free(text);
         if (!c->suppressions) return cli_error("%s", error.text);
     }
-    if (r->config) {
-        char *text = read_text(r->config);
+    if (how->config) {
+        char *text = read_text(how->config);
         if (!text) return EXIT_USAGE;
         c->how = store_hash(text, strlen(text), c->how + 2);
-        c->config = detect_config_read(r->config, text, &error);
+        c->config = detect_config_read(how->config, text, &error);
         free(text);
         if (!c->config) return cli_error("%s", error.text);
     }
     return EXIT_CLEAN;
 }
 
-static int analyse(check *c, const request *r)
+int check_analyse(check *c, const check_how *how)
 {
     race_error error;
-    lift_modules(c, r);
     double start = now();
     c->seconds_lift = start - c->started;
     progress("pointers");
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config};
-    c->program = pta_program_open_for(c->modules, c->module_count, (int)r->jobs, &wishes);
-    pta_options how = {.context = (pta_context_kind)r->pointer.context, .k = r->pointer.k, .once = true, .jobs = (int)r->jobs};
-    if (pta_open(c->program, &how, &c->result, &error)) return cli_error("%s: %s", r->files[0], error.text);
+    c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
+    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
+    if (pta_open(c->program, &solving, &c->result, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");
-    c->order = hb_open(c->result, c->program, &(hb_options){.open = r->open, .sync = detect_config_sync, .with = c->config});
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config});
     c->seconds_order = now() - start;
     start = now();
     progress("races");
@@ -197,7 +208,7 @@ static int analyse(check *c, const request *r)
 /* The file of the state: one for each program and way of looking at it. */
 static char *state_name(const request *r)
 {
-    uint64_t hash = store_hash(&r->pointer.context, sizeof r->pointer.context, r->pointer.k * 2 + r->open);
+    uint64_t hash = store_hash(&r->how.pointer.context, sizeof r->how.pointer.context, r->how.pointer.k * 2 + r->how.open);
     for (int f = 0; f < r->file_count; f++) {
         char *path = realpath(r->files[f], NULL);
         const char *text = path ? path : r->files[f];
@@ -212,7 +223,7 @@ static uint64_t how_hash(const check *c, const request *r)
 {
     uint64_t self;
     if (!store_hash_file("/proc/self/exe", &self)) return 0;
-    uint64_t all[] = {self, c->how, (uint64_t)r->pointer.context, r->pointer.k, r->open};
+    uint64_t all[] = {self, c->how, (uint64_t)r->how.pointer.context, r->how.pointer.k, r->how.open};
     return store_hash(all, sizeof all, 0) | 1;
 }
 
@@ -256,7 +267,7 @@ static int print_all(const check *c, const request *r, const store_record *recor
     if (r->json)
         check_json(c, record, r->stats);
     else
-        check_text(c, record, r->stats);
+        check_text(c, record, r->all, r->stats);
     return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
 }
 
@@ -265,7 +276,7 @@ static int check_files(check *c, const request *r)
 {
     race_error error;
     store_record old = {0}, new = {0};
-    int code = open_texts(c, r);
+    int code = check_texts(c, &r->how);
     if (code == EXIT_CLEAN) code = open_images(c, r);
     if (code != EXIT_CLEAN) return code;
     char *name = state_name(r);
@@ -273,11 +284,14 @@ static int check_files(check *c, const request *r)
     if (loaded < 0) cli_error("%s: everything is analysed again", error.text);
     uint64_t how = how_hash(c, r);
     bool current = loaded > 0 && !r->stats && is_current(c, r, &old, how);
-    if (!current) code = analyse(c, r);
+    if (!current) {
+        lift_modules(c, r);
+        code = check_analyse(c, &r->how);
+    }
     if (code != EXIT_CLEAN) goto out;
     if (!current) {
         c->seconds = now() - c->started;
-        check_record(c, (int)r->jobs, &new);
+        check_record(c, (int)r->how.jobs, &new);
         identify(c, r, new.modules);
         new.how = how;
     }
@@ -285,7 +299,7 @@ static int check_files(check *c, const request *r)
     if (loaded > 0 || r->diff) {
         diff d = {.known = loaded > 0, .old = &old, .new = record};
         diff_open(&d);
-        code = r->diff ? r->json ? diff_json(&d) : diff_text(&d) : print_all(c, r, record);
+        code = r->diff ? r->json ? diff_json(&d, false) : diff_text(&d) : print_all(c, r, record);
         diff_close(&d);
     } else {
         code = print_all(c, r, record);
@@ -302,7 +316,7 @@ out:
 static int check_run(int argc, char **argv)
 {
     request r = {.files = base_alloc_zero((size_t)argc, sizeof(char *)), .state = ".race"};
-    show_context("origin", &r.pointer);
+    show_context("origin", &r.how.pointer);
     check c = {.started = now()};
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
     if (parsed == KEY_HELP) {
@@ -316,7 +330,7 @@ static int check_run(int argc, char **argv)
         cli_usage(argv[0], "--diff needs what was saved: it goes neither with --full nor with --no-state");
     else
         code = check_files(&c, &r);
-    close_check(&c);
+    check_close(&c);
 out:
     free(r.files);
     return code;
@@ -334,6 +348,7 @@ const command command_check = {
             "\n"
             "options:\n"
             "  --format text|json       text is the default\n"
+            "  --all                    every pair of accesses, not only the surest of each place, and low confidence too\n"
             "  --open                   a library: exported functions may be called by any thread at any time\n"
             "  --suppressions FILE      leave out what ThreadSanitizer's suppressions name: race:FUNCTION, race:FILE,\n"
             "                           race:VARIABLE, deadlock:FUNCTION\n"

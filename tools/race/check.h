@@ -21,15 +21,30 @@ typedef struct {
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 
+/* How a program is looked at. */
+typedef struct {
+    bool open;  /* a library */
+    long jobs;
+    show_pointer pointer;
+    const char *suppressions, *config; /* files, or NULL */
+} check_how;
+
+/* check.c; return EXIT_CLEAN, or EXIT_USAGE after they have said what is wrong. */
+int check_texts(check *c, const check_how *how);   /* reads suppressions and configuration */
+int check_analyse(check *c, const check_how *how); /* requires the modules and the texts */
+void check_close_analysis(check *c);               /* all but the modules and the texts */
+void check_close(check *c);
+
 /* check_record.c: all that is printed of an analysis. */
 void check_record(const check *c, int jobs, store_record *out);
 
 /* check_text.c, check_json.c; the analysis is asked only with `stats`. */
-void check_text(const check *c, const store_record *record, bool stats);
+/* `all`: every pair of accesses, not one for each place, and those of low confidence too. */
+void check_text(const check *c, const store_record *record, bool all, bool stats);
 void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
 json_t *check_json_warning(const store_warning *w);
 json_t *check_json_modules(const store_record *record);
-void check_json_print(json_t *top); /* and lets go of it */
+void check_json_print(json_t *top, bool line); /* on one line; lets go of it */
 
 #endif

@@ -127,12 +127,12 @@ void check_json(const check *c, const store_record *record, bool stats)
         push(warnings, check_json_warning(&record->warnings[i]));
     add(top, "warnings", warnings);
     add(top, "stats", stats_of(c, record, stats));
-    check_json_print(top);
+    check_json_print(top, false);
 }
 
-void check_json_print(json_t *top)
+void check_json_print(json_t *top, bool line)
 {
-    json_dumpf(top, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    json_dumpf(top, stdout, (line ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(6));
     putchar('\n');
     json_decref(top);
 }

@@ -7,11 +7,13 @@
 
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
-    bool excerpts; /* lines of the source */
+    bool excerpts;    /* lines of the source */
+    uint32_t more;    /* pairs of accesses to the same place that are not shown */
+    char here[4096];  /* the directory whose files are shown without it, with a slash at its end; "": none */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true};
-static const paint plain = {"", "", "", "", "", true};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true, 0, ""};
+static const paint plain = {"", "", "", "", "", true, 0, ""};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
 
@@ -48,13 +50,20 @@ static void print_locks(const store_side *s, const paint *p)
     printf(s->lock_count ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
 }
 
+/* A source as somebody in the current directory would call it. */
+static const char *file_name(const char *file, const paint *p)
+{
+    size_t n = strlen(p->here);
+    return n && !strncmp(file, p->here, n) && file[n] ? file + n : file;
+}
+
 static void print_place(const store_side *s, const char *what, const paint *p)
 {
     const store_place *place = &s->at;
     char shown[400], function[200];
     printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place->function, function, sizeof function));
     if (place->file)
-        printf(", %s:%u", cli_plain(place->file, shown, sizeof shown), place->line);
+        printf(", %s:%u", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
         printf(", 0x%llx of %s", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
     printf("\n");
@@ -67,7 +76,7 @@ static void print_reasons(const store_warning *w)
     char shown[400];
     for (uint32_t i = 0; i < w->reason_count; i++)
         printf("%s%s", i ? "; " : "  because ", cli_plain(w->reasons[i], shown, sizeof shown));
-    printf("\n\n");
+    printf("\n");
 }
 
 static void print_race(const store_warning *w, const paint *p)
@@ -84,6 +93,8 @@ static void print_race(const store_warning *w, const paint *p)
     }
     if (w->why) printf("  not ordered: %s\n", cli_plain(w->why, shown, sizeof shown));
     print_reasons(w);
+    if (p->more) printf("  %sand %u more pair%s of accesses to it%s\n", p->dim, p->more, p->more == 1 ? "" : "s", p->off);
+    printf("\n");
 }
 
 static void print_holder(const store_side *s, const paint *p)
@@ -93,7 +104,7 @@ static void print_holder(const store_side *s, const paint *p)
     const store_place *place = &s->since;
     printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(s->held, name, sizeof name), cli_plain(place->function, function, sizeof function));
     if (place->file)
-        printf(", %s:%u\n", cli_plain(place->file, shown, sizeof shown), place->line);
+        printf(", %s:%u\n", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
         printf(", 0x%llx of %s\n", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
     excerpt(place, p);
@@ -113,6 +124,7 @@ static void print_deadlock(const store_warning *w, const paint *p)
         print_holder(s, p);
     }
     print_reasons(w);
+    printf("\n");
 }
 
 static void print_stats(const check *c)
@@ -146,9 +158,18 @@ static void print_stats(const check *c)
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
 }
 
+static void open_paint(paint *p)
+{
+    *p = isatty(STDOUT_FILENO) ? colours : plain;
+    size_t n = getcwd(p->here, sizeof p->here - 1) ? strlen(p->here) : 0;
+    if (n > 1) memcpy(p->here + n, "/", 2);
+    if (n <= 1) p->here[0] = 0;
+}
+
 void check_text_warning(const store_warning *w, bool excerpts)
 {
-    paint p = isatty(STDOUT_FILENO) ? colours : plain;
+    paint p;
+    open_paint(&p);
     p.excerpts = excerpts;
     if (w->kind == DETECT_RACE)
         print_race(w, &p);
@@ -156,16 +177,66 @@ void check_text_warning(const store_warning *w, bool excerpts)
         print_deadlock(w, &p);
 }
 
-void check_text(const check *c, const store_record *record, bool stats)
+/* --- one warning for each place ---------------------------------------------------------------------------------------------- */
+
+static int by_place(const void *a, const void *b, void *with)
 {
-    uint32_t counts[3] = {0}, deadlocks = 0;
+    const store_warning *all = with;
+    const uint32_t *i = a, *k = b;
+    const store_warning *x = &all[*i], *y = &all[*k];
+    int order = strcmp(x->location ? x->location : "", y->location ? y->location : "");
+    if (!order) order = strcmp(x->about ? x->about : "", y->about ? y->about : "");
+    return order ? order : *i < *k ? -1 : *i > *k;
+}
+
+/* Per warning: how many there are to the same place, itself included, if it is the first of them; 0: it is not. */
+static uint32_t *count_places(const store_record *record)
+{
+    uint32_t *counts = base_alloc_zero(record->warning_count, sizeof *counts), n = 0;
+    uint32_t *order = base_alloc(record->warning_count * sizeof *order);
+    for (uint32_t i = 0; i < record->warning_count; i++)
+        if (record->warnings[i].kind == DETECT_RACE)
+            order[n++] = i;
+        else
+            counts[i] = 1;
+    if (n) qsort_r(order, n, sizeof *order, by_place, record->warnings);
+    for (uint32_t i = 0, first = 0; i < n; i++) {
+        const store_warning *x = &record->warnings[order[first]], *y = &record->warnings[order[i]];
+        bool same = !strcmp(x->location, y->location) && !strcmp(x->about ? x->about : "", y->about ? y->about : "");
+        if (!same) first = i;
+        counts[order[first]]++;
+    }
+    free(order);
+    return counts;
+}
+
+void check_text(const check *c, const store_record *record, bool all, bool stats)
+{
+    uint32_t found[3] = {0}, deadlocks = 0, pairs = 0;
+    uint32_t *counts = count_places(record);
+    paint p;
+    open_paint(&p);
     for (uint32_t i = 0; i < record->warning_count; i++) {
         const store_warning *w = &record->warnings[i];
-        check_text_warning(w, true);
-        ++*(w->kind == DETECT_RACE ? &counts[w->confidence] : &deadlocks);
+        if (counts[i]) ++*(w->kind == DETECT_RACE ? &found[w->confidence] : &deadlocks);
+        pairs += w->kind == DETECT_RACE;
     }
-    uint32_t races = counts[0] + counts[1] + counts[2];
-    printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", counts[0], counts[1], counts[2],
+    /* What is hardly more than a guess is in the way of what is not. */
+    bool hides = !all && found[DETECT_LOW] && found[DETECT_HIGH] + found[DETECT_MEDIUM];
+    for (uint32_t i = 0; i < record->warning_count; i++) {
+        const store_warning *w = &record->warnings[i];
+        if (!all && (!counts[i] || (hides && w->kind == DETECT_RACE && w->confidence == DETECT_LOW))) continue;
+        p.more = all || !counts[i] ? 0 : counts[i] - 1;
+        if (w->kind == DETECT_RACE)
+            print_race(w, &p);
+        else
+            print_deadlock(w, &p);
+    }
+    free(counts);
+    uint32_t races = found[0] + found[1] + found[2];
+    printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", found[0], found[1], found[2],
            deadlocks, deadlocks == 1 ? "" : "s");
+    if (!all && (pairs > races || hides))
+        printf("%u pair%s of accesses in all%s: --all shows them\n", pairs, pairs == 1 ? "" : "s", hides ? ", and races of low confidence" : "");
     if (stats) print_stats(c);
 }

@@ -3,12 +3,15 @@
 # Options of each subcommand; what an option that takes a value accepts is in _race_values.
 _race_options() {
     case $1 in
-    check) echo "--format --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help" ;;
+    check)
+        echo "--format --all --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help"
+        ;;
     run)
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
     show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
+    watch) echo "--format --open --suppressions --config --context --settle --all --changes --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
 }
@@ -16,9 +19,9 @@ _race_options() {
 _race_values() {
     case $1,$2 in
     show,--format) echo "text dot json" ;;
-    check,--format | run,--format) echo "text json" ;;
-    check,--context | show,--context) echo "none origin origin:2 cfa:1 cfa:2" ;;
-    check,--jobs | check,-j | show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
+    check,--format | run,--format | watch,--format) echo "text json" ;;
+    check,--context | show,--context | watch,--context) echo "none origin origin:2 cfa:1 cfa:2" ;;
+    check,--jobs | check,-j | watch,--jobs | watch,-j | show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
     run,--engine) echo "dynamorio probe" ;;
     run,--scope) echo "shared warned all" ;;
     run,--place) echo "ft" ;;
@@ -36,18 +39,18 @@ _race() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} subcommand=${COMP_WORDS[1]}
     local values word file="" i
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "check run show help $(_race_options '')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "check run show watch help $(_race_options '')" -- "$current")
         return
     fi
     if [ "$subcommand" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "check run show" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "check run show watch" -- "$current")
         return
     fi
     if values=$(_race_values "$subcommand" "$before"); then
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
         return
     fi
-    case $subcommand,$before in check,--suppressions | check,--config)
+    case $subcommand,$before in check,--suppressions | check,--config | watch,--suppressions | watch,--config)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;

@@ -137,7 +137,7 @@ static json_t *functions_of(const diff *d, store_change kind, bool old)
     return array;
 }
 
-int diff_json(const diff *d)
+int diff_json(const diff *d, bool line)
 {
     json_t *top = json_object(), *functions = json_object(), *came = json_array(), *gone = json_array();
     add(top, "version", json_integer(1));
@@ -156,6 +156,6 @@ int diff_json(const diff *d)
     add(top, "new", came);
     add(top, "gone", gone);
     add(top, "as_before", json_integer(d->stayed));
-    check_json_print(top);
+    check_json_print(top, line);
     return d->came ? EXIT_FOUND : EXIT_CLEAN;
 }

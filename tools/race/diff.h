@@ -19,6 +19,6 @@ void diff_open(diff *d);
 void diff_close(diff *d);
 /* Print; return EXIT_FOUND when warnings are new, else EXIT_CLEAN. */
 int diff_text(const diff *d);
-int diff_json(const diff *d);
+int diff_json(const diff *d, bool line); /* on one line */
 
 #endif

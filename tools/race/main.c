@@ -7,6 +7,7 @@ static const command *const commands[] = {
     &command_check,
     &command_run,
     &command_show,
+    &command_watch,
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 

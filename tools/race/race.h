@@ -7,6 +7,7 @@
  *   show_cfg.c      the control-flow graph of a function, as text and as JSON (dot is of static/lift)
  *   check.c         `race check`: analyses; check_record.c: what is printed of it; check_text.c, check_json.c: for people and for
  *                   scripts; diff.c: what is new and gone
+ *   watch.c         `race watch`: the same again and again; watch_files.c: the files that it follows
  *   run.c           `race run`: makes the plans of a program, then becomes the engine that runs it
  *
  * A subcommand is a function over its own arguments that returns the exit code. */
@@ -29,7 +30,7 @@ typedef struct {
     const char *help;                  /* all of `race NAME --help`, newline at the end */
 } command;
 
-extern const command command_check, command_show, command_run;
+extern const command command_check, command_show, command_run, command_watch;
 
 /* --- cli.c -------------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,116 @@
+/* Values followed through parameters: to the calls of one origin that pass them, if all of them pass the same, to the constant that a
+ * thread is created with, and into what qsort is given to sort. */
+#include "static/hb/number.h"
+
+const pta_call_edge *part_caller(const hb *h, uint32_t origin, uint32_t instance, uint32_t *at)
+{
+    for (uint32_t i = h->in_first[instance] + *at; i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (!hb_bit(h->origins.data[origin].self, e->caller)) continue;
+        *at = i + 1 - h->in_first[instance];
+        return e;
+    }
+    return NULL;
+}
+
+static void add_term(part_sum *s, part_term t)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->terms[i].instance == t.instance && s->terms[i].leaf == t.leaf) {
+            s->terms[i].factor += t.factor;
+            if (!s->terms[i].factor) s->terms[i] = s->terms[--s->count];
+            return;
+        }
+    if (s->count == NUMBER_TERMS)
+        s->known = false;
+    else
+        s->terms[s->count++] = t;
+}
+
+bool part_constant(const hb *h, uint32_t origin, int param, int64_t *value)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    if (o->kind != HB_THREAD || o->sites.len != 1 || param != 0 || !o->by || o->by->kind != SYNC_CREATE) return false;
+    const lift_func *f = hb_instance_code(h, o->sites.data[0].instance);
+    const hb_call *call = hb_call_at(h, h->instances[o->sites.data[0].instance].func, o->sites.data[0].insn);
+    if (!f || !call || !call->value || hb_call_sync(h, o->sites.data[0].instance, call) != o->by) return false;
+    value_sum s = value_of(f->ir, part_argument(f->ir, call, (unsigned)o->by->arg));
+    *value = s.add;
+    return s.known && !s.count;
+}
+
+static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth);
+
+static bool same_sum(const part_sum *a, const part_sum *b)
+{
+    bool same = a->known && b->known && a->count == b->count && a->add == b->add && a->span == b->span;
+    for (uint32_t i = 0; i < a->count && same; i++)
+        same = a->terms[i].instance == b->terms[i].instance && a->terms[i].leaf == b->terms[i].leaf && a->terms[i].factor == b->terms[i].factor;
+    return same;
+}
+
+/* What one call passes. */
+static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int param, part_sum *out, unsigned depth)
+{
+    uint32_t at = 0;
+    *out = (part_sum){.known = true};
+    if (hb_spawns(h, e)) return false;
+    bool sorts = !hb_instance_code(h, e->caller) && !strcmp(h->program->funcs.data[h->instances[e->caller].func].name, "qsort");
+    if (sorts) {
+        const pta_call_edge *outer = part_caller(h, origin, e->caller, &at);
+        if (!outer || part_caller(h, origin, e->caller, &at)) return false;
+        e = outer;
+    }
+    if (!hb_instance_code(h, e->caller)) return false;
+    const ir_func *ir = part_code(h, e->caller);
+    const hb_call *call = hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]);
+    if (!call || !call->value) return false;
+    value_sum passed = value_of(ir, part_argument(ir, call, sorts ? 0 : (unsigned)param));
+    expand(h, origin, e->caller, &passed, 1, out, depth + 1);
+    if (sorts) { /* what is compared lies in what is sorted */
+        int64_t count = part_number(ir, part_argument(ir, call, 1)), size = part_number(ir, part_argument(ir, call, 2));
+        out->known &= count > 0 && size > 0 && count < INT32_MAX && size < INT32_MAX && !out->span;
+        out->span = count * size;
+    }
+    return out->known;
+}
+
+/* What a parameter is in all calls. */
+static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
+{
+    uint32_t at = 0, calls = 0;
+    if (param < 0 || depth >= NUMBER_DEPTH || instance == h->origins.data[origin].instance) return false;
+    for (const pta_call_edge *e; (e = part_caller(h, origin, instance, &at)); calls++) {
+        part_sum one;
+        if (!passed_by(h, origin, e, param, calls ? &one : out, depth) || (calls && !same_sum(out, &one))) return false;
+    }
+    return calls > 0;
+}
+
+static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)
+{
+    out->known &= v->known;
+    out->add += by * v->add;
+    for (uint32_t i = 0; i < v->count && out->known; i++) {
+        part_term t = {instance, v->terms[i].leaf, by * v->terms[i].factor};
+        int param = gift_param(part_code(h, instance), t.leaf);
+        int64_t value;
+        part_sum inner;
+        if (instance == h->origins.data[origin].instance && part_constant(h, origin, param, &value)) {
+            out->add += t.factor * value;
+        } else if (passed(h, origin, instance, param, &inner, depth)) {
+            out->add += t.factor * inner.add;
+            out->known &= !inner.span || (t.factor == 1 && !out->span);
+            if (inner.span) out->span = inner.span;
+            for (uint32_t k = 0; k < inner.count; k++)
+                add_term(out, (part_term){inner.terms[k].instance, inner.terms[k].leaf, t.factor * inner.terms[k].factor});
+        } else {
+            add_term(out, t);
+        }
+    }
+}
+
+void part_expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out)
+{
+    expand(h, origin, instance, v, by, out, 0);
+}

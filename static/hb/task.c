@@ -1,0 +1,273 @@
+/* Tasks of OpenMP: who creates them, and which of them are one.
+ *
+ * All threads of a team run the same code, but one of them runs a `single` or `master` part. A task that such a part creates is
+ * created once in the team (as often as the part is run, and before that happens again its barrier has waited for the task), by the
+ * thread that also runs what comes before and after in that part. Tasks that depend on one address, one of them for writing, run in
+ * the order in which one thread creates them (OpenMP 5.0, 2.17.11). */
+#include "static/hb/channel.h"
+
+static bool is_made_by(const hb_origin *o, uint8_t kind)
+{
+    return o->by && o->by->kind == kind;
+}
+
+/* A call that chooses one of the threads of a team. */
+static bool chooses(const hb_call *call)
+{
+    const sync_entry *sync = call->sync;
+    return sync && sync->kind == SYNC_ACQUIRE && sync->lock && sync->when == SYNC_NONZERO &&
+           (!strcmp(sync->lock, "omp single") || !strcmp(sync->lock, "omp thread 0"));
+}
+
+bool hb_has_single(const hb *h, uint32_t instance)
+{
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (chooses(&own->calls[c])) return true;
+    return false;
+}
+
+bool hb_single_part(const hb *h, hb_point at, uint32_t *part)
+{
+    const lift_func *f = hb_instance_code(h, at.instance);
+    const hb_func *own = &h->funcs[h->instances[at.instance].func];
+    hb_edges edges = {0};
+    bool found = false;
+    for (uint32_t c = 0; c < own->call_count && !found; c++) {
+        vec_clear(&edges);
+        if (chooses(&own->calls[c]) && own->calls[c].value) hb_success_edges(h, at.instance, &own->calls[c], SYNC_NONZERO, &edges);
+        for (uint32_t i = 0; i < edges.len && !found; i++) {
+            uint32_t to = f->edges[edges.data[i].edge].to;
+            found = f->blocks[to].pred_count == 1 && ir_dominates(f->ir, to, hb_block_of(f, at.insn));
+            *part = to;
+        }
+    }
+    vec_free(&edges);
+    return found;
+}
+
+/* The team of a task that its threads create, in whichever of them; HB_NONE: it is not like that. */
+static uint32_t team_of(const hb *h, uint32_t o)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return HB_NONE;
+    uint32_t team = origin->parents.data[0];
+    if (!is_made_by(&h->origins.data[team], SYNC_TEAM)) return HB_NONE;
+    for (uint32_t i = 1; i < origin->parents.len; i++)
+        if (origin->parents.data[i] != team && origin->parents.data[i] != h->origins.data[team].twin) return HB_NONE;
+    return team;
+}
+
+/* What a thread of a team runs once: where it begins, and what that calls once and nobody else does. */
+static bool is_body(const hb *h, uint32_t thread, uint32_t instance)
+{
+    for (unsigned depth = 0; depth < 3; depth++) {
+        if (instance == h->origins.data[thread].instance) return true;
+        if (h->in_first[instance + 1] - h->in_first[instance] != 1) return false;
+        const pta_call_edge *e = &h->edges[h->in_edge[h->in_first[instance]]];
+        if (hb_spawns(h, e) || h->program->calls.data[e->call].in_loop) return false;
+        instance = e->caller;
+    }
+    return false;
+}
+
+/* The single part that creates a task. */
+static bool part_of(const hb *h, uint32_t o, uint32_t *func, uint32_t *part)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    uint32_t team = team_of(h, o), other;
+    if (team == HB_NONE) return false;
+    for (uint32_t i = 0; i < origin->sites.len; i++) {
+        hb_point at = origin->sites.data[i];
+        const hb_origin *t = &h->origins.data[team];
+        if (!is_body(h, team, at.instance) && (t->twin == HB_NONE || !is_body(h, t->twin, at.instance))) return false;
+        if (!hb_single_part(h, at, i ? &other : part) || (i && other != *part)) return false;
+        *func = h->instances[at.instance].func;
+    }
+    return origin->sites.len > 0;
+}
+
+/* The task, of those that led to this one and itself, that threads of a team create. */
+static uint32_t root_of(const hb *h, uint32_t o)
+{
+    for (unsigned depth = 0; depth < 8; depth++) {
+        const hb_origin *origin = &h->origins.data[o];
+        if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return HB_NONE;
+        if (team_of(h, o) != HB_NONE) return o;
+        uint32_t up = origin->parents.data[0];
+        for (uint32_t i = 1; i < origin->parents.len; i++)
+            if (origin->parents.data[i] != up && origin->parents.data[i] != h->origins.data[up].twin) return HB_NONE;
+        o = up;
+    }
+    return HB_NONE;
+}
+
+bool hb_task_alone(const hb *h, uint32_t o)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    uint32_t func, part;
+    if (!is_made_by(origin, SYNC_TASK) || origin->by->shared || !origin->sites.len || !origin->parents.len) return false;
+    for (uint32_t i = 0; i < origin->sites.len; i++)
+        if (hb_region_has(&h->lives[o].live, origin->sites.data[i]) && !hb_tasks_depend(h, o, o)) return false;
+    if (part_of(h, o, &func, &part)) {
+        const hb_origin *team = &h->origins.data[team_of(h, o)];
+        for (uint32_t i = 0; i < team->parents.len; i++)
+            if (h->origins.data[team->parents.data[i]].overlaps || team->parents.len > 1) return false;
+        return true;
+    }
+    uint32_t up = origin->parents.data[0]; /* by a task that is alone itself */
+    for (uint32_t i = 0; i < origin->parents.len; i++) {
+        uint32_t parent = origin->parents.data[i];
+        if (h->origins.data[parent].overlaps || (parent != up && parent != h->origins.data[up].twin)) return false;
+    }
+    return up != o && h->origins.data[up].twin != o;
+}
+
+bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team)
+{
+    uint32_t rx = root_of(h, x), ry = root_of(h, y), fx, fy, px, py;
+    if (rx == HB_NONE || ry == HB_NONE || !part_of(h, rx, &fx, &px) || !part_of(h, ry, &fy, &py) || fx != fy || px != py) return false;
+    *team = team_of(h, rx);
+    return *team == team_of(h, ry) || h->origins.data[*team].twin == team_of(h, ry);
+}
+
+bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task)
+{
+    uint32_t root = root_of(h, task), func, part, here;
+    if (root == HB_NONE || !part_of(h, root, &func, &part)) return false;
+    uint32_t team = team_of(h, root);
+    if (team != thread && h->origins.data[team].twin != thread) return false;
+    return h->instances[at.instance].func == func && is_body(h, thread, at.instance) && hb_single_part(h, at, &here) && here == part;
+}
+
+/* --- dependences -------------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_DEPENDS = 8 };
+
+typedef struct {
+    value_sum address;
+    bool writes;
+} depend;
+
+typedef struct {
+    depend of[MOST_DEPENDS];
+    uint32_t count;
+} depend_list;
+
+/* What was stored last at a place of the frame in front of a call; 0: not known. */
+static ir_value stored_before(const ir_func *ir, int64_t at, uint8_t base, uint32_t insn)
+{
+    uint32_t here = hb_block_of(ir->func, insn);
+    ir_value found = 0;
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        int32_t to;
+        uint8_t other;
+        if (ir->insns[v].op != IR_STORE) continue;
+        const ir_insn *access = &ir->insns[ir->insns[v].a];
+        if (access->b || !access->a || !ir_frame_offset(ir, access->a, &to, &other) || other != base) continue;
+        int64_t first = to + access->imm + ir->insns[v].imm;
+        if (first + ir->insns[v].width <= at || first >= at + 8) continue;
+        uint32_t block = hb_block_of(ir->func, ir->insns[v].insn);
+        if (block == here ? ir->insns[v].insn > insn : !ir_dominates(ir, block, here)) {
+            if (ir->blocks[block].loop && ir->blocks[block].loop == ir->blocks[here].loop && first != at) return 0;
+            continue;
+        }
+        uint32_t before = found ? hb_block_of(ir->func, ir->insns[found].insn) : 0;
+        if (!found || (before == block ? ir->insns[found].insn < ir->insns[v].insn : ir_dominates(ir, before, block))) found = v;
+        if (found == v && (first != at || ir->insns[v].width > 8)) return 0;
+    }
+    return found ? ir->insns[found].b : 0;
+}
+
+/* A number, which a compiler may have put into constant data. */
+static bool read_number(const hb *h, uint32_t func, const ir_func *ir, ir_value v, int64_t *out)
+{
+    value_sum s = value_of(ir, v);
+    if (!v || !s.known) return false;
+    if (!s.count) return *out = s.add, true;
+    const ir_insn *load = &ir->insns[s.terms[0].leaf];
+    if (s.count != 1 || s.terms[0].factor != 1 || s.add || load->op != IR_LOAD) return false;
+    value_sum address = value_address(ir, &ir->insns[load->a]);
+    const image *img = h->program->modules[h->program->funcs.data[func].module]->img;
+    uint64_t at = (uint64_t)(address.add + load->imm);
+    uint8_t bytes[8] = {0};
+    if (!address.known || address.count || load->width > 8 || !image_is_constant(img, at, load->width) || !image_read(img, at, bytes, load->width)) return false;
+    *out = 0;
+    memcpy(out, bytes, 8);
+    return true;
+}
+
+static bool frame_of(const ir_func *ir, ir_value v, int64_t *at, uint8_t *base)
+{
+    int32_t offset;
+    if (!v || !ir_frame_offset(ir, ir_origin(ir, v), &offset, base)) return false;
+    *at = offset;
+    return true;
+}
+
+/* The list of a call of GOMP_task: number of addresses, number of those that are written, the addresses. */
+static bool gomp_depends(const hb *h, uint32_t func, const ir_func *ir, const hb_call *call, depend_list *out)
+{
+    enum { DEPEND = 8, STACK_FLAGS = IR_CALL_ARGS, STACK_LIST };
+    const ir_insn *insn = &ir->insns[call->value];
+    int64_t at, flags, count, writes;
+    uint8_t base;
+    if (insn->b <= STACK_LIST || !read_number(h, func, ir, ir->args[insn->a + STACK_FLAGS], &flags)) return false;
+    if (!(flags & DEPEND)) return true;
+    if (!frame_of(ir, ir->args[insn->a + STACK_LIST], &at, &base)) return false;
+    if (!read_number(h, func, ir, stored_before(ir, at, base, call->insn), &count) ||
+        !read_number(h, func, ir, stored_before(ir, at + 8, base, call->insn), &writes) || count < 1 || count > MOST_DEPENDS)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        ir_value v = stored_before(ir, at + 16 + 8 * i, base, call->insn);
+        if (!v) return false;
+        out->of[out->count++] = (depend){value_of(ir, v), i < writes};
+    }
+    return true;
+}
+
+/* The list of a call of __kmpc_omp_task_with_deps: records of address, length and flags. */
+static bool kmpc_depends(const hb *h, uint32_t func, const ir_func *ir, const hb_call *call, depend_list *out)
+{
+    enum { RECORD = 24, WRITES = 2 };
+    int64_t at, count, flags;
+    uint8_t base;
+    const ir_value *args = ir->args + ir->insns[call->value].a;
+    if (!read_number(h, func, ir, args[IR_CALL_RCX], &count) || count < 1 || count > MOST_DEPENDS || !frame_of(ir, args[IR_CALL_R8], &at, &base))
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        ir_value v = stored_before(ir, at + RECORD * i, base, call->insn);
+        if (!v || !read_number(h, func, ir, stored_before(ir, at + RECORD * i + 16, base, call->insn), &flags)) return false;
+        out->of[out->count++] = (depend){value_of(ir, v), (flags & WRITES) != 0};
+    }
+    return true;
+}
+
+static bool depends_of(const hb *h, uint32_t o, depend_list *out)
+{
+    const hb_origin *origin = &h->origins.data[o];
+    *out = (depend_list){0};
+    if (!is_made_by(origin, SYNC_TASK) || !origin->sites.len) return false;
+    hb_point at = origin->sites.data[0];
+    uint32_t func = h->instances[at.instance].func;
+    for (uint32_t i = 1; i < origin->sites.len; i++)
+        if (h->instances[origin->sites.data[i].instance].func != func || origin->sites.data[i].insn != at.insn) return false;
+    const hb_call *call = hb_call_at(h, func, at.insn);
+    if (!call || !call->value || h->program->calls.data[call->call].func == PTA_NO_FUNC) return false;
+    const char *name = h->program->funcs.data[h->program->calls.data[call->call].func].name;
+    const ir_func *ir = hb_instance_code(h, at.instance)->ir;
+    if (!strcmp(name, "GOMP_task")) return gomp_depends(h, func, ir, call, out);
+    return !strcmp(name, "__kmpc_omp_task_with_deps") && kmpc_depends(h, func, ir, call, out);
+}
+
+bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y)
+{
+    depend_list a, b;
+    if (!depends_of(h, x, &a) || !depends_of(h, y, &b)) return false;
+    for (uint32_t i = 0; i < a.count; i++)
+        for (uint32_t k = 0; k < b.count; k++) {
+            const value_sum *p = &a.of[i].address, *q = &b.of[k].address;
+            if (p->known && q->known && !p->count && !q->count && p->add == q->add && (a.of[i].writes || b.of[k].writes)) return true;
+        }
+    return false;
+}

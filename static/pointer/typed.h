@@ -1,0 +1,31 @@
+/* Inside generation: what values point to, as far as declarations tell. */
+#ifndef RACE_POINTER_TYPED_H
+#define RACE_POINTER_TYPED_H
+
+#include "static/pointer/form.h"
+
+typedef struct typed_value {
+    const image_type *to; /* it points into one of these, or into an array of them; NULL: unknown */
+    int64_t at;           /* that many bytes behind its beginning */
+    bool number;          /* it is declared as a number that is no address */
+} typed_value;
+
+/* Per IR value; free() the result. Without debug information nothing is known. */
+typed_value *typed_infer(const generator *g);
+
+/* The place of an access, `lane` bytes behind its address; to NULL: unknown. */
+typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane);
+/* Whether what is there is declared as a number. */
+bool typed_is_number(typed_value place);
+/* Whether a pointer is declared to point to single bytes: text, a packet. */
+bool typed_is_bytes(typed_value pointer);
+/* The array inside of a struct that a place is in, which an index that begins there does not leave, as bytes relative to the
+ * place; false: it is in none, or nobody knows where that ends. */
+bool typed_array(typed_value place, int64_t *start, int64_t *end);
+
+/* The address that an IR_LEA or IR_ACCESS computes, where that is an element of a member that is declared as an array of few
+ * elements: its base, and what is added to it for each of them. Returns their number, 0: it is something else. */
+enum { TYPED_ELEMENTS = 6 };
+uint32_t typed_elements(const generator *g, const ir_insn *insn, int64_t lane, ir_value *base, int64_t deltas[TYPED_ELEMENTS]);
+
+#endif

@@ -1,0 +1,75 @@
+#!/bin/sh
+# What `race watch` knows after an edit is what `race check` finds from scratch: along the edits of the papers' examples (ECHO figure
+# 2, D4 figure 2), with the races and deadlocks that the papers tell, and with statements taken out of object files and put back.
+. "$RACE_SOURCE/tests/lib/check.sh"
+command -v gcc >/dev/null || skip "no gcc"
+cd "$work" || exit 1
+samples=$RACE_SOURCE/samples/verdict
+
+# next_document FILE N: the Nth document of the watcher, which ends with a line of just a brace
+next_document() {
+    for _ in $(seq 600); do
+        [ "$(grep -c '^}$' "$1")" -ge "$2" ] && break
+        sleep 0.1
+    done
+    awk -v n="$2" '{ if (at == n - 1) print } /^}$/ { at++ }' "$1"
+}
+names() { "$RACE_TOOLS/json_get" now.json warnings kind location.name | sort -u | tr '\t\n' ' ,'; }
+begin() {
+    "$RACE" watch -j1 --all --format json obj >out 2>err &
+    pid=$!
+    edits=1
+    next_document out 1 >now.json
+}
+# edit COMMAND...: makes obj/prog.o by it, and compares
+edit() {
+    "$@" -o tmp.o && mv tmp.o obj/prog.o
+    edits=$((edits + 1))
+    next_document out $edits >now.json
+    "$RACE" check -j1 --no-state --format json obj/*.o >scratch.json
+    checks=$((checks + 1))
+    cmp -s now.json scratch.json || fail "$*: not as from scratch: $(diff now.json scratch.json | head -5)"
+}
+expect_names() { [ "$(names)" = "$1" ] || fail "$2: $(names) instead of $1"; }
+compile() { gcc -O1 -g -w -c "$@"; }
+
+mkdir obj
+compile -DCHANGE=0 "$samples/paper_echo.c" -o obj/prog.o || skip "gcc does not work"
+begin
+expect_names "" "ECHO as in the figure"
+edit compile -DCHANGE=1 "$samples/paper_echo.c"
+names | grep -q count && names | grep -qE 'elems|v\[' || fail "ECHO change 1: $(names)"
+edit compile -DCHANGE=2 "$samples/paper_echo.c"
+! names | grep -q count || fail "ECHO change 2: $(names)"
+edit compile -DCHANGE=3 "$samples/paper_echo.c"
+expect_names "" "ECHO change 3"
+edit compile -DCHANGE=4 "$samples/paper_echo.c"
+names | grep -q year || fail "ECHO change 4: $(names)"
+edit compile -DCHANGE=5 "$samples/paper_echo.c"
+! names | grep -qE 'elems|v\[|count' || fail "ECHO change 5: $(names)"
+edit compile -DCHANGE=1 "$samples/paper_echo.c"
+names | grep -q count || fail "ECHO back to change 1: $(names)"
+
+edit compile -DCHANGE=0 "$samples/paper_d4_race.c"
+expect_names "" "D4 as in the figure"
+edit compile -DCHANGE=1 "$samples/paper_d4_race.c"
+expect_names "race x," "D4 change 1"
+edit compile "$samples/paper_d4_deadlock.c"
+names | grep -q '^deadlock' || fail "D4 change 2: $(names)"
+edit compile -DCHANGE=0 "$samples/paper_d4_race.c"
+expect_names "" "D4 back"
+kill -INT $pid
+wait $pid
+[ $? = 0 ] || fail "exit code after the papers' edits"
+
+# statements of a program of three objects
+rm -rf obj && mkdir obj
+for f in racy_counter locked_list heap_object; do
+    gcc -O1 -g -w -c -Dmain=main_$f -o obj/$f.o "$RACE_SOURCE/samples/$f.c"
+done
+printf 'int main_racy_counter(void), main_locked_list(void), main_heap_object(void);\nint main(void) { return main_racy_counter() + main_locked_list() + main_heap_object(); }\n' >main.c
+gcc -O1 -g -w -c -o obj/prog.o main.c
+mkdir build && ln -s "$RACE" build/race && mkdir build/tests && ln -s "$RACE_TOOLS" build/tests/tools
+expect 0 "$RACE_SOURCE/tools/watch-law" --build "$work/build" --edits 16 --comparisons 8 three="$work/obj"
+has_line '^three +16 +8 +0 '
+finish

@@ -1,0 +1,295 @@
+/* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
+ *
+ * Only files whose contents have changed are read and lifted again; pointers, order and races are then worked out anew, since a
+ * change anywhere may concern everything. A file that cannot be read (half-written, damaged) stays what it was; files that are
+ * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
+#include "tools/race/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/race/diff.h"
+
+enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_SETTLE, KEY_CHANGES, KEY_ALL };
+enum { SOON = 200 }; /* milliseconds until the next look when something is on its way */
+
+static const cli_option options[] = {
+    {"help", 'h', KEY_HELP, false},
+    {"format", 0, KEY_FORMAT, true},
+    {"context", 0, KEY_CONTEXT, true},
+    {"jobs", 'j', KEY_JOBS, true},
+    {"suppressions", 0, KEY_SUPPRESSIONS, true},
+    {"config", 0, KEY_CONFIG, true},
+    {"open", 0, KEY_OPEN, false},
+    {"settle", 0, KEY_SETTLE, true},
+    {"changes", 0, KEY_CHANGES, true},
+    {"all", 0, KEY_ALL, false},
+    {0},
+};
+
+typedef struct {
+    bool json;
+    bool all;     /* everything each time, as race check prints it */
+    long settle;  /* milliseconds of quiet before a change is looked at */
+    long changes; /* end after that many; 0: never */
+    check_how how;
+    char **operands;
+    int operand_count;
+} request;
+
+typedef struct {
+    const request *r;
+    watch_set set;
+    check texts;         /* suppressions and configuration */
+    store_record last;   /* of the last analysis */
+    bool known;          /* there was one */
+    int signals;         /* signalfd of SIGINT and SIGTERM */
+} watcher;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int parse(int argc, char **argv, request *r)
+{
+    cli_walk walk = {.argc = argc, .argv = argv, .options = options};
+    for (int key; (key = cli_next(&walk)) != CLI_END;) {
+        switch (key) {
+        case CLI_BAD:
+        case KEY_HELP: return key;
+        case CLI_OPERAND: r->operands[r->operand_count++] = walk.value; break;
+        case KEY_FORMAT:
+            r->json = !strcmp(walk.value, "json");
+            if (r->json || !strcmp(walk.value, "text")) break;
+            cli_usage(argv[0], "the format is text or json, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_CONTEXT:
+            if (show_context(walk.value, &r->how.pointer)) break;
+            cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_JOBS:
+            if (cli_number(walk.value, 1, 1024, &r->how.jobs)) break;
+            cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_SETTLE:
+            if (cli_number(walk.value, 0, 60000, &r->settle)) break;
+            cli_usage(argv[0], "the milliseconds of quiet are 0 to 60000, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_CHANGES:
+            if (cli_number(walk.value, 0, 1000000000, &r->changes)) break;
+            cli_usage(argv[0], "the number of changes is 0 or more, not %s", walk.value);
+            return CLI_BAD;
+        case KEY_OPEN: r->how.open = true; break;
+        case KEY_ALL: r->all = true; break;
+        case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
+        case KEY_CONFIG: r->how.config = walk.value; break;
+        }
+    }
+    return CLI_END;
+}
+
+/* --- one analysis ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t image_count(const watch_set *set)
+{
+    uint32_t total = 0;
+    for (uint32_t f = 0; f < set->files.len; f++)
+        total += set->files.data[f]->list.count;
+    return total;
+}
+
+/* Two object files with a main are two programs: the first other one, or NULL. */
+static const char *second_main(const watch_set *set)
+{
+    const char *first = NULL;
+    for (uint32_t f = 0; f < set->files.len; f++)
+        for (uint32_t i = 0; i < set->files.data[f]->list.count; i++) {
+            const image *img = set->files.data[f]->list.images[i];
+            for (uint32_t s = 0; img->kind == IMAGE_OBJECT && s < img->symbol_count; s++) {
+                const image_symbol *symbol = &img->symbols[s];
+                if (symbol->bind != IMAGE_BIND_GLOBAL || symbol->type != IMAGE_SYM_FUNC || strcmp(symbol->name, "main")) continue;
+                if (first) return set->files.data[f]->path;
+                first = set->files.data[f]->path;
+            }
+        }
+    return NULL;
+}
+
+/* The record of the files as they are now. */
+static int analyse(watcher *w, store_record *out)
+{
+    uint32_t count = image_count(&w->set), n = 0;
+    const image **images = base_alloc(count * sizeof *images);
+    lift_module **modules = base_alloc(count * sizeof *modules);
+    for (uint32_t f = 0; f < w->set.files.len; f++)
+        for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++) {
+            images[n] = w->set.files.data[f]->list.images[i];
+            modules[n++] = w->set.files.data[f]->modules[i];
+        }
+    check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
+               .config = w->texts.config};
+    lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
+    n = 0;
+    for (uint32_t f = 0; f < w->set.files.len; f++)
+        for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
+            w->set.files.data[f]->modules[i] = modules[n++];
+    int code = check_analyse(&c, &w->r->how);
+    if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
+    check_close_analysis(&c);
+    free(images);
+    free(modules);
+    return code;
+}
+
+static void say(const watcher *w, const char *text)
+{
+    if (w->r->json) return;
+    printf("%s\n", text);
+    fflush(stdout);
+}
+
+/* Analyses what is there, and prints how it differs from the last time. */
+static int report(watcher *w, double began)
+{
+    store_record record = {0};
+    int code = analyse(w, &record);
+    if (code != EXIT_CLEAN) return code;
+    diff d = {.known = w->known && !w->r->all, .old = &w->last, .new = &record};
+    diff_open(&d);
+    if (w->r->all) {
+        if (w->r->json)
+            check_json(NULL, &record, false);
+        else
+            check_text(NULL, &record, false, false);
+    } else if (w->r->json) {
+        diff_json(&d, true);
+    } else if (!w->known) {
+        uint32_t deadlocks = 0;
+        for (uint32_t i = 0; i < record.warning_count; i++)
+            deadlocks += record.warnings[i].kind == DETECT_DEADLOCK;
+        printf("watching %u file%s, %u functions: %u races, %u deadlocks (%.0f ms)\n", w->set.files.len, w->set.files.len == 1 ? "" : "s",
+               d.match.added, record.warning_count - deadlocks, deadlocks, (now() - began) * 1e3);
+    } else {
+        diff_text(&d);
+        printf("(%.0f ms)\n", (now() - began) * 1e3);
+    }
+    diff_close(&d);
+    store_record_free(&w->last);
+    w->last = record;
+    w->known = true;
+    return fflush(stdout) ? cli_error("cannot write the output: %s", strerror(errno)) : EXIT_CLEAN;
+}
+
+/* --- the loop ----------------------------------------------------------------------------------------------------------- */
+
+/* Waits for events, at most that long; -1: for ever. False: it is time to end. */
+static bool wait_for(watcher *w, int milliseconds)
+{
+    struct pollfd fds[] = {{.fd = w->set.inotify, .events = POLLIN}, {.fd = w->signals, .events = POLLIN}};
+    int got = poll(fds, 2, milliseconds);
+    return !(got > 0 && fds[1].revents) && !(got < 0 && errno != EINTR);
+}
+
+/* Until nothing happens for a while. */
+static bool settle(watcher *w)
+{
+    for (bool more = true; more;) {
+        if (!wait_for(w, (int)w->r->settle)) return false;
+        more = watch_events(&w->set, now());
+    }
+    return true;
+}
+
+static int watch_loop(watcher *w)
+{
+    watch_changes changes;
+    bool soon;
+    double began = now();
+    watch_look(&w->set, began, &changes, &soon);
+    const char *other = second_main(&w->set);
+    if (other) return cli_error("%s: another object defines main too: give the files of one program", other);
+    if (changes.bad && !image_count(&w->set)) return EXIT_USAGE;
+    int code = image_count(&w->set) ? report(w, began) : EXIT_CLEAN;
+    if (!w->known && code == EXIT_CLEAN) say(w, "there are no object files yet: waiting");
+    for (long left = w->r->changes; code == EXIT_CLEAN && (!w->r->changes || left > 0);) {
+        if (!wait_for(w, soon ? SOON : -1)) break;
+        began = now();
+        bool events = watch_events(&w->set, began);
+        if (events && !settle(w)) break;
+        if (!events && !soon) continue;
+        if (!watch_is_changed(&w->set, now(), &soon)) continue;
+        watch_look(&w->set, now(), &changes, &soon);
+        if (!image_count(&w->set)) {
+            if (changes.gone) say(w, "all object files are gone: waiting");
+            continue;
+        }
+        if (!changes.read && !changes.gone) continue;
+        other = second_main(&w->set);
+        if (other) {
+            cli_error("%s: another object defines main too: this is not looked at", other);
+            continue;
+        }
+        code = report(w, began);
+        left--;
+    }
+    return code != EXIT_CLEAN ? code : cli_finish(w->last.warning_count ? EXIT_FOUND : EXIT_CLEAN);
+}
+
+static int watch_run(int argc, char **argv)
+{
+    request r = {.settle = 5, .operands = base_alloc_zero((size_t)argc, sizeof(char *))};
+    show_context("origin", &r.how.pointer);
+    int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
+    watcher w = {.r = &r, .signals = -1, .set = {.inotify = -1}};
+    if (parsed == KEY_HELP) {
+        code = cli_help(&command_watch);
+    } else if (parsed == CLI_END && !r.operand_count) {
+        cli_usage(argv[0], "no file or folder given");
+    } else if (parsed == CLI_END && check_texts(&w.texts, &r.how) == EXIT_CLEAN) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGTERM);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (watch_open(&w.set, r.operands, r.operand_count) == 0) code = watch_loop(&w);
+        watch_close(&w.set);
+        close(w.signals);
+    }
+    store_record_free(&w.last);
+    check_close(&w.texts);
+    free(r.operands);
+    return code;
+}
+
+const command command_watch = {
+    .name = "watch",
+    .run = watch_run,
+    .summary = "follow the object files of a program and say what each change brings",
+    .help = "usage: race watch [OPTION...] DIR|FILE...\n"
+            "\n"
+            "Analyses a program that is being worked on, from its object files (all *.o in a folder and below, or those given) or\n"
+            "from its linked files, and again whenever one of them is built anew; prints which functions have changed, and the\n"
+            "warnings that are new or gone. The program need not be linked. Ctrl-C ends it.\n"
+            "\n"
+            "options:\n"
+            "  --format text|json       text is the default; JSON is one object for each change\n"
+            "  --open, --suppressions FILE, --config FILE, --context C\n"
+            "                           as for race check\n"
+            "  --settle MS              look when nothing has happened for that long (5 milliseconds)\n"
+            "  --all                    print all warnings each time, as race check does, instead of what has changed\n"
+            "  --changes N              end after N changes\n"
+            "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
+            "  -h, --help               this text\n"
+            "\n"
+            "exit codes: 0 nothing left at the end, 1 races or deadlocks are left, 2 wrong usage or input\n",
+};
