@@ -194,7 +194,7 @@ static bool is_closure(const pta *p, uint32_t node, pta_key key, uint64_t rank)
     key_list found = {0}, added = {0};
     pta_set all = {0};
     const id_list *in = &p->nodes.data[node].in;
-    
+
     for (uint32_t i = 0; i < in->len; i++)
         collect(p, &p->edges.data[in->data[i]], key_object(key), rank, &found);
     keys_sort(found.data, &found.len);
