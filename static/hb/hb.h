@@ -140,7 +140,9 @@ bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, co
 
 /* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
 uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
-bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason);
+uint32_t hb_stance_origin(const hb *h, uint32_t stance);
+/* When it is false: why, and whether it is so even without what is created only if calls through unknown pointers lead there. */
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, bool *sure);
 
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);

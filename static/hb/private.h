@@ -65,9 +65,14 @@ typedef struct {
 } hb_stand;
 
 typedef struct { /* order.c */
+    hb_numbers *parents; /* per origin: those that create it */
+    bool *overlaps;      /* per origin: two of it may run at the same time */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+} hb_kin;
+
+typedef struct { /* order.c */
     uint32_t *position;  /* per instance: the position of all its points, HB_NONE: not asked yet, HB_NONE - 1: they differ */
     map64 position_of;   /* instance and instruction */
     map64 position_map;  /* by the regions that have it */
@@ -75,7 +80,7 @@ typedef struct { /* order.c */
     map64 stance_map;    /* origin and position */
     VEC(hb_stand) stances;
     map64 stance_pairs;  /* whether they are ordered, and why not */
-} hb_kin;
+} hb_positions;
 
 typedef struct { /* process.c: a shared mapping of a file */
     uint32_t func;
@@ -107,7 +112,8 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
-    hb_kin *kin;
+    hb_kin kin[2];           /* by all creations that are known; by those that are sure (hb_origin.sure) */
+    hb_positions positions;
     hb_life *lives;          /* per origin */
     struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
