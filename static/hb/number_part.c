@@ -2,6 +2,14 @@
  * thread is created with, and into what qsort is given to sort. */
 #include "static/hb/number.h"
 
+/* Beyond these nothing is an address of ours; products of the two do not overflow. */
+static const int64_t MOST_ADD = 1ll << 40, MOST_FACTOR = 1ll << 20;
+
+static bool is_small(int64_t n, int64_t most)
+{
+    return n >= -most && n <= most;
+}
+
 const pta_call_edge *part_caller(const hb *h, uint32_t origin, uint32_t instance, uint32_t *at)
 {
     for (uint32_t i = h->in_first[instance] + *at; i < h->in_first[instance + 1]; i++) {
@@ -15,6 +23,7 @@ const pta_call_edge *part_caller(const hb *h, uint32_t origin, uint32_t instance
 
 static void add_term(part_sum *s, part_term t)
 {
+    s->known &= is_small(t.factor, MOST_FACTOR);
     for (uint32_t i = 0; i < s->count; i++)
         if (s->terms[i].instance == t.instance && s->terms[i].leaf == t.leaf) {
             s->terms[i].factor += t.factor;
@@ -36,7 +45,7 @@ bool part_constant(const hb *h, uint32_t origin, int param, int64_t *value)
     if (!f || !call || !call->value || hb_call_sync(h, o->sites.data[0].instance, call) != o->by) return false;
     value_sum s = value_of(f->ir, part_argument(f->ir, call, (unsigned)o->by->arg));
     *value = s.add;
-    return s.known && !s.count;
+    return s.known && !s.count && is_small(s.add, MOST_ADD);
 }
 
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth);
@@ -67,6 +76,7 @@ static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int 
     if (!call || !call->value) return false;
     value_sum passed = value_of(ir, part_argument(ir, call, sorts ? 0 : (unsigned)param));
     expand(h, origin, e->caller, &passed, 1, out, depth + 1);
+    out->known &= is_small(out->add, MOST_ADD);
     if (sorts) { /* what is compared lies in what is sorted */
         int64_t count = part_number(ir, part_argument(ir, call, 1)), size = part_number(ir, part_argument(ir, call, 2));
         out->known &= count > 0 && size > 0 && count < INT32_MAX && size < INT32_MAX && !out->span;
@@ -89,10 +99,14 @@ static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, p
 
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)
 {
-    out->known &= v->known;
-    out->add += by * v->add;
+    out->known &= v->known && is_small(v->add, MOST_ADD) && is_small(by, MOST_FACTOR);
+    if (out->known) out->add += by * v->add;
     for (uint32_t i = 0; i < v->count && out->known; i++) {
         part_term t = {instance, v->terms[i].leaf, by * v->terms[i].factor};
+        if (!is_small(t.factor, MOST_FACTOR)) {
+            out->known = false;
+            return;
+        }
         int param = gift_param(part_code(h, instance), t.leaf);
         int64_t value;
         part_sum inner;
@@ -113,4 +127,5 @@ static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_
 void part_expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out)
 {
     expand(h, origin, instance, v, by, out, 0);
+    out->known &= is_small(out->add, MOST_ADD);
 }

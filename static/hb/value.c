@@ -148,13 +148,13 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
         return add_value(ir, insn->a, factor * (1ll << insn->imm), s, depth + 1);
     if (insn->op == IR_SAR && insn->width == 8 && !insn->b && insn->imm > 0 && insn->imm <= 32) { /* a number of 4 bytes, sign-extended and scaled */
         const ir_insn *up = &ir->insns[value_plain(ir, insn->a, 8)];
-        if (up->op == IR_SHL && up->width == 8 && !up->b && up->imm >= 32 && up->imm < 48)
+        if (up->op == IR_SHL && up->width == 8 && !up->b && up->imm >= 32 && up->imm < 48 && up->imm - insn->imm < 31)
             return add_value(ir, up->a, factor * (1ll << (up->imm - insn->imm)), s, depth + 1);
-        if (up->op == IR_MUL && up->width == 8 && !up->b && up->imm > 0 && !(up->imm & 0xffffffff))
+        if (up->op == IR_MUL && up->width == 8 && !up->b && up->imm > 0 && !(up->imm & 0xffffffff) && up->imm >> insn->imm <= INT32_MAX)
             return add_value(ir, up->a, factor * (up->imm >> insn->imm), s, depth + 1);
         for (unsigned side = 0; up->op == IR_MUL && up->width == 8 && up->a && up->b && side < 2; side++) {
             const ir_insn *by = &ir->insns[value_plain(ir, side ? up->a : up->b, 8)];
-            if (by->op == IR_CONST && by->imm > 0 && !(by->imm & 0xffffffff))
+            if (by->op == IR_CONST && by->imm > 0 && !(by->imm & 0xffffffff) && by->imm >> insn->imm <= INT32_MAX)
                 return add_value(ir, side ? up->b : up->a, factor * (by->imm >> insn->imm), s, depth + 1);
         }
     }
