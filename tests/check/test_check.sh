@@ -69,13 +69,15 @@ has_line '^2 races \(2 high, 0 medium, 0 low\), 0 deadlocks$'
 [ "$(grep -c '^race on total ' "$work/out")" = 1 ] || fail "several warnings on one place"
 has_line '^  and [0-9]+ more pairs? of accesses to it$'
 has_line '^[0-9]+ pairs of accesses in all: --all shows them$'
-has "$work/many.c:"
 shown=$(sed -n 's/^  and \([0-9]*\) more.*/\1/p' "$work/out" | awk '{ n += $1 } END { print n + 0 }')
 expect 1 "$RACE" check --no-state --all "$work/many"
 [ "$(grep -c '^race on ' "$work/out")" = $((shown + 2)) ] || fail "--all shows other pairs than were counted"
 checks=$((checks + 1))
 (cd "$work" && "$RACE" check --no-state many >"$work/out") && fail "no race when called from the folder of the program"
 has_line '^  (write|read) in [fg], many.c:[34]$'
+checks=$((checks + 1))
+(cd / && "$RACE" check --no-state "$work/many" >"$work/out") && fail "no race when called from elsewhere"
+has "$work/many.c:"
 
 # --- without debug information, and stripped ---
 gcc -O1 -g0 -pthread -o "$work/bare" "$work/dirty.c"
