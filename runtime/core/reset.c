@@ -55,7 +55,7 @@ static void forget_everything(core_state *core, bool unlock)
 {
     shadow_forget(core);
     pool_forget(core);
-    core->pub.given_back++;
+    __atomic_add_fetch(&core->pub.given_back, 1, __ATOMIC_SEQ_CST); /* who is outside may look at it */
     sync_reset(core, unlock);
     spin_lock(core, &core->lock);
     renew_threads(core);
@@ -95,7 +95,7 @@ void ft_forked_process(ft_thread *thread)
         core->heap[i].lock = 0;
     for (thread_state *other = core->all_threads; other; other = other->next) {
         other->pub.inside = INSIDE_NOT;
-        other->hazard = NULL;
+        other->hazard = 0;
         other->wants_reset = RESET_NONE;
         other->told_lock = 0;
         other->deferred_head = other->deferred_tail = 0;

@@ -24,6 +24,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     bool wide;       /* to many objects */
     bool exact, fresh;
     bool sure;       /* that the origin runs it */
+    uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
     uint32_t next;   /* class of the group, or HB_NONE */
 } class;
@@ -179,7 +180,7 @@ static bool guarded(search *s, uint32_t a, uint32_t b)
 static bool same_class(const class *x, const class *y)
 {
     return x->stance == y->stance && x->set == y->set && x->guards == y->guards && x->wide == y->wide && x->exact == y->exact &&
-           x->fresh == y->fresh && x->sure == y->sure;
+           x->fresh == y->fresh && x->sure == y->sure && x->taken == y->taken;
 }
 
 static void add_member(search *s, group *g, const class *like, member m)
@@ -208,7 +209,8 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     const image_type *type = detect_place_type(d, &place->place, &offset);
     hb_typed typed = hb_type_at(type, offset, t->width);
     return (group){.first = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
-                   .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
+                   .locked = t->flags & IR_ATOMIC,
+                   .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
                    .is_volatile = typed.is_volatile, .typed = typed.scalar};
 }
 
@@ -232,7 +234,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         }
         group *g = &s->groups.data[*at];
         class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
-                      .fresh = hb_fresh(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
+                      .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
@@ -324,6 +326,15 @@ static bool find_members(search *s, const class *a, const class *b, const member
     return false;
 }
 
+/* An object that one has taken out is not the one that the other has, as long as all of them are handed over in order. */
+static bool is_other(search *s, const class *a, const class *b)
+{
+    if (a->taken == HB_NONE || b->taken == a->taken) return a->taken != HB_NONE;
+    for (uint32_t m = b->first; m != HB_NONE; m = s->members.data[m].next)
+        if (!hb_reached_under(s->d->h, &s->touches[s->members.data[m].touch], a->taken)) return false;
+    return true;
+}
+
 enum { MEET_NEVER, MEET_UNSURE, MEET_SURE }; /* whether some two may run at the same time */
 
 static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
@@ -380,7 +391,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
             detect_warning w = {.kind = DETECT_RACE, .why = why};
             detect_rank(d, &pair, &w);
-            if (ca->fresh || cb->fresh) w.rank += DEFERRED;
+            if (ca->fresh || cb->fresh || is_other(s, ca, cb) || is_other(s, cb, ca)) w.rank += DEFERRED;
             const member *ma, *mb;
             if ((found && best->rank <= w.rank) || !find_members(s, ca, cb, &ma, &mb)) continue;
             d->stats.pairs_racing++;
