@@ -66,6 +66,8 @@ detect *detect_open(hb *h, const pta *p, const pta_program *program, const detec
 void detect_close(detect *d);
 const detect_warnings *detect_found(const detect *d);
 const detect_statistics *detect_stats(const detect *d);
+/* A lock in the words of the source: `stats_lock`, `conn.lock`. */
+void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size);
 
 /* --- suppress.c ---- */
 typedef struct detect_suppressions detect_suppressions;

@@ -77,6 +77,26 @@ static void name_heap(const detect *d, const pta_place *place, char *to, char *k
     }
 }
 
+void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
+{
+    pta_place place;
+    char *location, *key, *about;
+    if (!hb_lock_place(d->h, lock, &place)) {
+        hb_one_lock_name(d->h, lock, to, size);
+        return;
+    }
+    detect_name(d, &place, 0, &location, &key, &about);
+    static const char *const inside[] = {".__", "._M_"}; /* how the library makes a lock is not what the user calls it */
+    for (unsigned i = 0; i < 2; i++) {
+        char *own = strstr(location, inside[i]);
+        if (own && own != location) *own = 0;
+    }
+    snprintf(to, size, "%s", location);
+    free(location);
+    free(key);
+    free(about);
+}
+
 void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about)
 {
     (void)width;

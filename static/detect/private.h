@@ -47,6 +47,7 @@ typedef struct {
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
+int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
 int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, bool sure);
 

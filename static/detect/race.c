@@ -75,7 +75,7 @@ typedef struct {
     VEC(uint32_t) company_stances;
     VEC(uint32_t) company_first; /* in company_stances; one more at the end */
     map64 company_map;
-    map64 companies;       /* pairs of numbers: 1 when some two of them may run at the same time */
+    map64 companies;       /* pairs of numbers: MEET_* */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -335,21 +335,26 @@ static bool is_other(search *s, const class *a, const class *b)
     return true;
 }
 
-static bool find_meeting(const search *s, uint32_t a, uint32_t b)
+enum { MEET_NEVER, MEET_UNSURE, MEET_SURE }; /* whether some two may run at the same time */
+
+static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
 {
+    uint32_t found = MEET_NEVER;
     for (uint32_t i = s->company_first.data[a]; i < s->company_first.data[a + 1]; i++)
         for (uint32_t k = s->company_first.data[b]; k < s->company_first.data[b + 1]; k++) {
             const char *why;
-            bool sure;
+            bool sure = false;
             uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
             if (same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
-            if (!hb_stances_ordered(s->d->h, x, y, &why, &sure)) return true;
+            if (hb_stances_ordered(s->d->h, x, y, &why, &sure)) continue;
+            if (sure) return MEET_SURE;
+            found = MEET_UNSURE;
         }
-    return false;
+    return found;
 }
 
 /* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
-static bool may_meet(search *s, uint32_t a, uint32_t b)
+static uint32_t meeting(search *s, uint32_t a, uint32_t b)
 {
     uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     if (*known == MAP_NONE) *known = find_meeting(s, a, b);
@@ -479,12 +484,17 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
         s->d->stats.pairs_atomic++;
         return;
     }
-    if (!may_meet(s, ga->company, gb->company)) {
+    uint32_t meet = meeting(s, ga->company, gb->company);
+    if (meet == MEET_NEVER) {
         s->d->stats.pairs++;
         s->d->stats.pairs_ordered++;
         return;
     }
-    int least = detect_rank_base(s->d, ga->extent, gb->extent) + (ga->floor > gb->floor ? ga->floor : gb->floor);
+    int unsure = detect_rank_unsure(), fa = ga->floor, fb = gb->floor;
+    if (fa >= DEFERRED && fb >= DEFERRED) fb -= DEFERRED; /* which counts once */
+    if (meet == MEET_UNSURE && fa < unsure) fa = unsure;
+    if (meet == MEET_UNSURE && fb < unsure) fb = unsure;
+    int least = detect_rank_base(s->d, ga->extent, gb->extent) + fa + fb;
     if (is_settled(ga, least) && is_settled(gb, least)) return;
     found_pair pair;
     detect_warning w;

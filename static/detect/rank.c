@@ -20,6 +20,13 @@ int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
     return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER;
 }
 
+enum { UNSURE = 30 };
+
+int detect_rank_unsure(void)
+{
+    return UNSURE;
+}
+
 typedef struct {
     const char *reason;
     int cost;
@@ -32,7 +39,7 @@ static uint32_t side_costs(const hb_origin *o, const hb_touch *t, bool sure, cos
     if (t->place_count > 4) out[n++] = (cost){"an access may be to many objects", 15};
     if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
     if (o->kind == HB_OUTSIDE) out[n++] = (cost){"one side is called by code that was not analysed", 40};
-    if (!sure) out[n++] = (cost){"one side runs there only if a call through an unknown pointer leads to it", 30};
+    if (!sure) out[n++] = (cost){"one side runs there only if a call through an unknown pointer leads to it", UNSURE};
     if (t->flags & HB_LIBRARY) out[n++] = (cost){"one side is made by a library function", 3};
     return n;
 }

@@ -114,20 +114,28 @@ bool hb_holds_locks(const hb *h, uint32_t set)
     return false;
 }
 
-bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size)
+bool hb_lock_shown(const hb *h, uint32_t set, uint32_t i, uint32_t *lock)
 {
-    const lockset_table *t = &h->locks->table;
     uint32_t count, n = 0;
-    const uint32_t *members = lockset_members(t, set, &count);
-    for (uint32_t k = 0; k < count; k++) {
-        const lock_element *e = &t->locks.data[members[k]];
-        if (!is_shown(h, e) || n++ != i) continue;
-        char text[240];
-        hb_one_lock_name(h, members[k], text, sizeof text);
-        snprintf(to, size, "%s%s", text, e->shared ? " (shared)" : "");
+    const uint32_t *members = lockset_members(&h->locks->table, set, &count);
+    for (uint32_t k = 0; k < count; k++)
+        if (is_shown(h, &h->locks->table.locks.data[members[k]]) && n++ == i) return *lock = members[k], true;
+    return false;
+}
+
+bool hb_lock_place(const hb *h, uint32_t lock, pta_place *out)
+{
+    const lock_element *e = &h->locks->table.locks.data[lock];
+    if (e->kind == LOCK_VALUE && e->twin != LOCK_NO_TWIN) return hb_lock_place(h, e->twin, out);
+    if (e->kind == LOCK_OBJECT) {
+        const hb_object_note *object = &h->object_list.data[e->a];
+        *out = (pta_place){.site = object->site, .context = object->context, .exact = true, .offset = (int32_t)e->at};
         return true;
     }
-    return false;
+    uint32_t count = 0, list = e->kind == LOCK_VALUE ? map_get(&h->locks->lists, lock) : MAP_NONE;
+    const pta_place *places = list == MAP_NONE ? NULL : lock_places_of(h, list, &count);
+    if (count) *out = places[0];
+    return count > 0;
 }
 
 uint32_t hb_set_size(const hb *h, uint32_t set)

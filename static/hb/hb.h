@@ -202,8 +202,10 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
 /* Whether a set has what a user would call a lock. */
 bool hb_holds_locks(const hb *h, uint32_t set);
-/* The locks of a set in words, one after the other; false: no more. */
-bool hb_lock_name(hb *h, uint32_t set, uint32_t i, char *to, size_t size);
+/* The locks of a set that a user would call so, one after the other; false: no more. */
+bool hb_lock_shown(const hb *h, uint32_t set, uint32_t i, uint32_t *lock);
+/* Where it lies, or one of the places where it may; false: nothing is known. */
+bool hb_lock_place(const hb *h, uint32_t lock, pta_place *out);
 void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size);
 
 typedef struct { /* taking a lock */

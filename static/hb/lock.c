@@ -177,6 +177,8 @@ static uint32_t hand_down(hb *h, uint32_t instance, const hb_call *call, uint32_
                 while (h->locks->kinds.len <= handed || h->locks->kinds.len <= lock)
                     vec_push(&h->locks->kinds, 0);
                 h->locks->kinds.data[handed] = h->locks->kinds.data[lock];
+                uint32_t list = map_get(&h->locks->lists, lock);
+                if (list != MAP_NONE) *map_at(&h->locks->lists, handed) = list;
                 result = lockset_add(t, result, handed);
                 break;
             }
@@ -382,6 +384,7 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
+    map_free(&h->locks->lists);
     vec_free(&h->locks->place_lists);
     vec_free(&h->locks->all_places);
     map_free(&h->locks->place_map);

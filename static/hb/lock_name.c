@@ -108,6 +108,7 @@ void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t list
     while (h->locks->kinds.len <= out->value)
         vec_push(&h->locks->kinds, 0);
     h->locks->kinds.data[out->value] = kind;
+    *map_at(&h->locks->lists, out->value) = list;
 }
 
 static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)

@@ -100,8 +100,12 @@ static void side_of(const check *c, const detect_access *a, arena *memory, store
     out->atomic = a->atomic;
     check_origin(c, a->origin, text, sizeof text);
     out->origin = keep(memory, text);
-    for (uint32_t i = 0; hb_lock_name(c->order, a->locks, i, text, 300); i++)
+    uint32_t lock;
+    for (uint32_t i = 0; hb_lock_shown(c->order, a->locks, i, &lock); i++) {
+        detect_lock_name(c->found, lock, text, 300);
+        if (hb_lock_shared(c->order, lock)) strcat(text, " (shared)");
         vec_push(&locks, keep(memory, text));
+    }
     out->locks = arena_copy(memory, locks.data, locks.len * sizeof *locks.data);
     out->lock_count = locks.len;
     vec_free(&locks);
@@ -110,7 +114,7 @@ static void side_of(const check *c, const detect_access *a, arena *memory, store
 static const char *lock_of(const check *c, const detect_access *a, arena *memory)
 {
     char text[300] = "a lock";
-    if (a->lock != HB_NONE) hb_one_lock_name(c->order, a->lock, text, sizeof text);
+    if (a->lock != HB_NONE) detect_lock_name(c->found, a->lock, text, sizeof text);
     return keep(memory, text);
 }
 
