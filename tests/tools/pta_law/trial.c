@@ -286,7 +286,8 @@ int law_read(const law *l, const char *path, law_history *h)
             vec_clear(&list);
         }
         if (found != 3 || (strcmp(word, "delete") && strcmp(word, "insert"))) continue;
-        if (func >= l->program->funcs.len || stmt >= l->program->funcs.data[func].stmts.len || !pta_may_edit(l->program, func))
+        bool known = func < l->program->funcs.len && stmt < l->program->funcs.data[func].stmts.len;
+        if (!known || !pta_may_edit(l->program, func))
             status = -1;
         else
             vec_push(&list, (pta_edit){.func = func, .stmt = stmt, .insert = *word == 'i'});
