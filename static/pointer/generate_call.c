@@ -182,7 +182,7 @@ void generate_call(generator *g, ir_value v)
                                                : form_operand(g, f);
     }
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
-    for (unsigned i = 0; call.func != PTA_NO_FUNC && i < PTA_SIZES; i++)
+    for (unsigned i = 0; i < PTA_SIZES; i++)
         call.sizes[i] = passed_size(g, args[size_of[i]]);
     form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
     for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */

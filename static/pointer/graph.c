@@ -476,7 +476,8 @@ void graph_apply_key(pta *p, uint32_t use, pta_key key)
         break;
     case PTA_CALL: {
         const pta_site *site = &p->program->sites.data[p->objects.data[key_object(at)].site];
-        if (site->kind == PTA_FUNCTION) graph_call(p, use, site->func, key);
+        if (site->kind == PTA_FUNCTION && p->program->calls.data[stmt.ref].known != site->func + 1)
+            graph_call(p, use, site->func, key);
         break;
     }
     default: break;

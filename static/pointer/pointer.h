@@ -6,6 +6,7 @@
  *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
  *   link.c       object files as one program
+ *   allocator.c  allocators behind pointers
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
@@ -94,6 +95,7 @@ typedef struct { /* what is known of a number that is passed */
 typedef struct {
     uint32_t func;      /* of a direct call, or PTA_NO_FUNC */
     pta_operand target; /* of an indirect call */
+    uint32_t known;     /* of an indirect call, + 1: a function that another statement calls in its place; 0: none */
     pta_operand args[PTA_PARAMS];
     uint32_t ret, ret2; /* variables, or PTA_NO_VAR */
     uint32_t caller;    /* function */

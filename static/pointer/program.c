@@ -682,6 +682,7 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     add_outside(program);
     add_start(program, add_data(program));
     add_wilderness(program);
+    program_name_allocators(program);
     program_find_wrappers(program);
     program_prune(program);
     program->wishes = NULL;

@@ -16,7 +16,8 @@ uint32_t program_new_var(pta_program *program, uint32_t func);
 uint32_t program_library_site(pta_program *program, const char *name);
 uint32_t program_external_site(pta_program *program);
 
-/* wrapper.c: when all functions are there. */
+/* allocator.c, wrapper.c: when all functions are there. */
+void program_name_allocators(pta_program *program);
 void program_find_wrappers(pta_program *program);
 
 /* prune.c: after everything is added. */

@@ -98,6 +98,27 @@ APART void touch_owner(packet *p)
     *p->owner = 1;
 }
 
+/* --- an allocator behind a pointer ------------------------------------------------------------------------------------------- */
+
+void *(*allocate)(size_t) = malloc;
+
+APART int *new_box(void)
+{
+    int *box = allocate(64);
+    if (!box) abort();
+    return box;
+}
+
+APART void touch_box(int *box)
+{
+    *box = 1;
+}
+
+APART void touch_other_box(int *box)
+{
+    *box = 2;
+}
+
 int main(int argc, char **argv)
 {
     size_t size = (size_t)atoi(argv[0]) + sizeof(packet);
@@ -110,5 +131,7 @@ int main(int argc, char **argv)
         put_element(p, i);
     touch_element(p, argc & 3);
     touch_owner(p);
+    touch_box(new_box());
+    touch_other_box(new_box());
     return 0;
 }

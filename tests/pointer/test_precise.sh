@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the points-to sets must not contain: leavings in registers are no arguments, and a member is not its neighbour. That they
-# contain what they must is for test_oracle.sh.
+# What the points-to sets must not contain: leavings in registers are no arguments, a member is not its neighbour, and what an
+# allocator gives through a pointer is an object for each call. That they contain what they must is for test_oracle.sh.
 . "$RACE_SOURCE/tests/lib/check.sh"
 
 command -v gcc >/dev/null || skip "no gcc"
@@ -17,6 +17,13 @@ for how in "-O2 -g" "-O2"; do
     misses third left_second
     misses third left_argument
     has malloc
+    boxes=
+    for box in touch_box touch_other_box; do
+        expect 0 "$RACE" show --pts "$work/precise" $box
+        boxes="$boxes $(grep -o 'malloc[^ ,]*' "$work/out" | tr '\n' ' ')"
+    done
+    [ "$(echo "$boxes" | tr ' ' '\n' | sed '/^$/d' | sort -u | wc -l)" = 2 ] || fail "$how: not two boxes: $boxes"
+    [ "$(echo "$boxes" | wc -w)" = 2 ] || fail "$how: boxes are mixed up: $boxes"
     case $how in
     *-g*)
         misses touch_element owned

@@ -202,6 +202,21 @@ static verdict check_frame(const checker *c, const pta_place *place, const seen 
     return MISS_OFFSET;
 }
 
+/* Whether the call that allocated an object did not name the function that did: it was called through a pointer, here or by a jump
+ * at the end of what is called here. */
+static bool is_through_pointer(const checker *c, const pta_site *site, const seen *s)
+{
+    uint32_t first;
+    if (s->in == UINT32_MAX || !find_code(c, s->in, s->where, &first)) return false;
+    const code_place *at = &c->code.data[first];
+    const lift_insn *insn = &c->program->funcs.data[at->func].lift->insns[at->insn];
+    const image *img = c->program->modules[s->in]->img;
+    const image_plt *plt = insn->flow == FLOW_CALL ? image_plt_at(img, lift_target(insn)) : NULL;
+    const image_reloc *slot = insn->flow == FLOW_CALL_SLOT ? image_reloc_at(img, lift_target(insn)) : NULL;
+    const char *name = plt ? plt->name : slot ? slot->name : NULL;
+    return !name || strcmp(name, c->program->funcs.data[site->func].name);
+}
+
 /* Whether the object was allocated by this call: each call on the way to it that tells static objects apart must be the one
  * that was made, as far as the record knows it. */
 static bool is_call_of(const checker *c, const pta_place *place, const seen *s)
@@ -213,7 +228,7 @@ static bool is_call_of(const checker *c, const pta_place *place, const seen *s)
         uint64_t where = level ? s->outer[level - 1].addr : s->where;
         if (module != in || call != where) return false;
     }
-    return level > 0;
+    return level > 0 || is_through_pointer(c, &c->program->sites.data[place->site], s);
 }
 
 /* Memory of others: of the library, or memory that a library function returned: by this call, or by an earlier one of a
