@@ -1,23 +1,24 @@
-/* Deletion. When an edge goes, each fact whose reason it was is questioned. A fact is kept when one of its incoming neighbours
- * still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), which is its reason then, else it is taken away, what it was the
- * reason of is questioned in turn, and the edges and calls that depended on it go.
+/* Deletion. When an edge goes, each fact whose reason it was is questioned. A fact is kept when one of its incoming
+ * neighbours still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), which is its reason then, else it is
+ * taken away, what it was the reason of is questioned in turn, and the edges and calls that depended on it go.
  *
- * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself: after
- * `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep the load
- * alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both older than
- * the fact in question, or can be made so (support.c), and every fact is younger than its reason. A fact for which no such support is
- * found is taken away and comes back with a new rank when what is left still derives it (delete and rederive), so the
- * result is exactly that of an analysis from scratch.
+ * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself:
+ * after `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep
+ * the load alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both
+ * older than the fact in question, or can be made so (support.c), and every fact is younger than its reason. A fact
+ * for which no such support is found is taken away and comes back with a new rank when what is left still derives it
+ * (delete and rederive), so the result is exactly that of an analysis from scratch.
  *
- * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. Much of what
- * SET_WILD stands for is not kept (dormant.c). When it stands for something no more, which is all for a node that is wild no more,
- * and an object everywhere that the wilderness lists no more, it is derived again from what the neighbours have.
+ * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. Much
+ * of what SET_WILD stands for is not kept (dormant.c). When it stands for something no more, which is all for a node
+ * that is wild no more, and an object everywhere that the wilderness lists no more, it is derived again from what the
+ * neighbours have.
  *
- * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything. It is
- * given up then.
+ * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything.
+ * It is given up then.
  *
- * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change reaches,
- * `reset` empties every set that it reaches. */
+ * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change
+ * reaches, `reset` empties every set that it reaches. */
 #include "static/pointer/graph.h"
 
 typedef struct {
@@ -103,7 +104,8 @@ static void ask(pta *p, uint32_t node, pta_key key, uint32_t edge)
     for (uint32_t i = set_group(set, key_object(key)); i < set->len && key_object(set->keys[i]) == key_object(key); i++) {
         bool same = set->keys[i] == key;
         if (!all && set->reasons[i] != SET_NO_REASON && (!same || set->reasons[i] != edge)) continue;
-        if (same || (is_class(set->keys[i]) && offset_covers(key_offset(set->keys[i]), key_offset(key), p->shapes.data[key_object(key)])))
+        const pta_shape *shape = p->shapes.data[key_object(key)];
+        if (same || (is_class(set->keys[i]) && offset_covers(key_offset(set->keys[i]), key_offset(key), shape)))
             question_fact(p, node, i);
     }
 }

@@ -1,11 +1,13 @@
-/* Forgetting what lies dormant. Before a pointer becomes wild it has collected keys, which SET_WILD stands for from then on; where the
- * analysis knows next to nothing, they are nearly all facts there are, and deletion would have to keep every one of them true.
+/* Forgetting what lies dormant. Before a pointer becomes wild it has collected keys, which SET_WILD stands for from
+ * then on; where the analysis knows next to nothing, they are nearly all facts there are, and deletion would have to
+ * keep every one of them true.
  *
- * In a result, what does not lie dormant is derived from what does not either: an edge that leaves a wild node carries SET_WILD
- * too. Few facts need dormant ones: what the wilderness lists has been told by one, a pointer is wild by itself for some,
- * and statements have seen some before they lay dormant, of which edges and calls remain. These, and the reasons for them, are
- * kept; all others go, with the edges that nothing is derived over. Nothing has to be derived again for that. When a node is wild no
- * more, or an object is listed no more, what is missing then comes from the neighbours (delete.c). */
+ * In a result, what does not lie dormant is derived from what does not either: an edge that leaves a wild node carries
+ * SET_WILD too. Few facts need dormant ones: what the wilderness lists has been told by one, a pointer is wild by
+ * itself for some, and statements have seen some before they lay dormant, of which edges and calls remain. These, and
+ * the reasons for them, are kept; all others go, with the edges that nothing is derived over. Nothing has to be
+ * derived again for that. When a node is wild no more, or an object is listed no more, what is missing then comes from
+ * the neighbours (delete.c). */
 #include <stdlib.h>
 
 #include "static/pointer/graph.h"
@@ -54,7 +56,8 @@ static void need_source(sweeper *s, const graph_edge *e, uint32_t object, pta_ke
     const pta_set *set = &s->p->nodes.data[e->from].set;
     for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
         if (set->ranks[i] >= rank) continue;
-        if (key && (e->label ? graph_transfer(s->p, set->keys[i], &s->p->labels.data[e->label]) : set->keys[i]) != key) continue;
+        pta_key becomes = e->label ? graph_transfer(s->p, set->keys[i], &s->p->labels.data[e->label]) : set->keys[i];
+        if (key && becomes != key) continue;
         need_at(s, e->from, i);
         if (key) return;
     }

@@ -271,7 +271,8 @@ static uint32_t reason_of(pta_key key, const pta_key *keys, const uint32_t *reas
     return at < count && keys[at] == key ? reasons[at] : SET_NO_REASON;
 }
 
-void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world, key_list *added)
+void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world,
+                 key_list *added)
 {
     uint32_t first = added->len, at = 0;
     for (uint32_t i = 0; i < count;) {

@@ -29,7 +29,7 @@ typedef struct { /* what sets have to know of objects, by their numbers */
     bool drops;          /* what SET_WILD covers is not added */
 } set_world;
 
-enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: the closure of what several brought, or SET_WILD of a set with so many objects */
+enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: a closure of what several brought, or SET_WILD of a set by itself */
 enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4, SET_IS_TAMED = 8 /* delete.c */ };
 
 static inline pta_key set_wild_key(void)
@@ -67,7 +67,8 @@ uint32_t set_group(const pta_set *set, uint32_t object);
  * covers for the sake of the wilderness, but they lie dormant: they are sent nowhere any more. */
 void set_add(pta_set *set, const pta_key *keys, uint32_t count, uint64_t rank, set_world world, key_list *added);
 /* The same; `reasons` are those of the keys, which do not repeat. A set has reasons from the first time on or never. */
-void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world, key_list *added);
+void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uint32_t count, uint64_t rank, set_world world,
+                 key_list *added);
 /* Forgets what SET_WILD covers; only for sets that nothing will be deleted from. */
 void set_drop_covered(pta_set *set, set_world world);
 /* Counts loose classes anew. */

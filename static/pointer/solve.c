@@ -126,8 +126,8 @@ static void add_keys(pta *p, solve_lane *lane, uint32_t component, uint64_t rank
     graph_node *c = &p->nodes.data[component];
     sort_with_reasons(&lane->scratch, lane->reasons ? &lane->scratch_reasons : NULL);
     vec_clear(&lane->added);
-    set_add_for(&c->set, lane->scratch.data, lane->reasons ? lane->scratch_reasons.data : NULL, lane->scratch.len, rank, graph_world(p),
-                &lane->added);
+    const uint32_t *reasons = lane->reasons ? lane->scratch_reasons.data : NULL;
+    set_add_for(&c->set, lane->scratch.data, reasons, lane->scratch.len, rank, graph_world(p), &lane->added);
     if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
     for (uint32_t i = 0; i < lane->added.len; i++) {
         vec_push(&c->delta, lane->added.data[i]);

@@ -1,11 +1,11 @@
-/* What still supports a fact, or the life of an instance, when one reason for it has gone. Support must be well-founded: ranks
- * say so, since a reason is older than what it is the reason of.
+/* What still supports a fact, or the life of an instance, when one reason for it has gone. Support must be
+ * well-founded: ranks say so, since a reason is older than what it is the reason of.
  *
- * Whether something is older is a matter of the order in which it was found, though, and in a large program half of what supports a fact
- * has come later than the fact, without depending on it. So ranks are made tight on demand: the rank of something
- * younger is lowered to just above the ranks of its own reasons, which may be lowered in the same way first. When it gets below the rank of
- * the fact in question, that is proof that it does not depend on it. Nothing but the proof has to be looked at: what depends on a
- * fact whose rank is lowered is still younger than it. */
+ * Whether something is older is a matter of the order in which it was found, though, and in a large program half of
+ * what supports a fact has come later than the fact, without depending on it. So ranks are made tight on demand: the
+ * rank of something younger is lowered to just above the ranks of its own reasons, which may be lowered in the same
+ * way first. When it gets below the rank of the fact in question, that is proof that it does not depend on it. Nothing
+ * but the proof has to be looked at: what depends on a fact whose rank is lowered is still younger than it. */
 #include "static/pointer/graph.h"
 
 enum { DEPTH = 200 };    /* of a proof */
@@ -81,9 +81,10 @@ static uint32_t oldest_source(const pta *p, const graph_edge *e, pta_key key)
     const pta_set *set = &p->nodes.data[e->from].set;
     if (!e->label) return set_find(set, key);
     uint32_t oldest = UINT32_MAX, object = key_object(key);
-    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++)
-        if ((oldest == UINT32_MAX || set->ranks[i] < set->ranks[oldest]) && graph_transfer(p, set->keys[i], &p->labels.data[e->label]) == key)
-            oldest = i;
+    for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
+        bool older = oldest == UINT32_MAX || set->ranks[i] < set->ranks[oldest];
+        if (older && graph_transfer(p, set->keys[i], &p->labels.data[e->label]) == key) oldest = i;
+    }
     return oldest;
 }
 
@@ -111,8 +112,8 @@ static bool lower_loose(proof *f, uint32_t node, uint64_t *reasons)
     uint32_t loose = 0, last = 0;
     for (unsigned later = 0; later < 2; later++) /* what is old enough already comes first */
         for (uint32_t i = 0; i < set->len && loose <= f->p->options.wild_at; i++) {
-            bool old = set->ranks[i] < f->below;
-            if (!set_is_loose(set->keys[i]) || key_object(set->keys[i]) == last || (later ? old : !old) || !lower_fact(f, node, i)) continue;
+            bool now = (set->ranks[i] >= f->below) == later;
+            if (!now || !set_is_loose(set->keys[i]) || key_object(set->keys[i]) == last || !lower_fact(f, node, i)) continue;
             last = key_object(set->keys[i]);
             loose++;
             if (set->ranks[i] > *reasons) *reasons = set->ranks[i];

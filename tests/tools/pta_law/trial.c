@@ -116,10 +116,11 @@ law_verdict law_interrupt(law *l, law_state *s, const edit_list *last, volatile 
             for (uint32_t i = 0; i < l->program->funcs.data[f].stmts.len; i++, at++)
                 changed |= before[at] != after[at];
         free(after);
-        changed |= pta_update(s->analyses[t], NULL, 0, &error) != 0;
+        changed |= pta_update(s->analyses[t], NULL, 0, &error) && !*stop;
     }
     free(before);
     vec_free(&back);
+    if (*stop) return LAW_STOPPED; /* time is over */
     if (!changed) return law_check(l, s, text, size);
     snprintf(text, size, "an interrupted update was not without effect");
     return LAW_UPDATED;
@@ -286,7 +287,8 @@ int law_read(const law *l, const char *path, law_history *h)
             vec_clear(&list);
         }
         if (found != 3 || (strcmp(word, "delete") && strcmp(word, "insert"))) continue;
-        if (func >= l->program->funcs.len || stmt >= l->program->funcs.data[func].stmts.len || !pta_may_edit(l->program, func))
+        bool known = func < l->program->funcs.len && stmt < l->program->funcs.data[func].stmts.len;
+        if (!known || !pta_may_edit(l->program, func))
             status = -1;
         else
             vec_push(&list, (pta_edit){.func = func, .stmt = stmt, .insert = *word == 'i'});

@@ -434,6 +434,52 @@ static void test_sorting_drops_repeated_keys(void)
     }
 }
 
+/* Of equal keys the least reason stays, so that it does not depend on the order in which they came. */
+static void test_keys_are_sorted_with_their_reasons(void)
+{
+    pta_key keys[200];
+    uint32_t reasons[200], count = 200, least[20];
+    memset(least, 0xff, sizeof least);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t which = below(20);
+        keys[i] = key_make(3 + which, offset_exact(8));
+        reasons[i] = 1000 - i;
+        if (reasons[i] < least[which]) least[which] = reasons[i];
+    }
+    keys_sort_with(keys, reasons, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i) TEST_ASSERT_TRUE(keys[i - 1] < keys[i]);
+        TEST_ASSERT_EQUAL_UINT32(least[key_object(keys[i]) - 3], reasons[i]);
+    }
+}
+
+/* A key that an edge brought has it as its reason; a class that several keys make has none. */
+static void test_a_set_knows_the_reasons_of_its_keys(void)
+{
+    const pta_shape *shapes[4] = {NULL};
+    uint8_t wild[4] = {0};
+    set_world world = {shapes, wild, 48, true};
+    pta_set set = {0};
+    key_list added = {0};
+    pta_key one = key_make(3, offset_exact(16));
+    uint32_t reason = 7;
+    set_add_for(&set, &one, &reason, 1, 1, world, &added);
+    TEST_ASSERT_EQUAL_UINT32(7, set.reasons[0]);
+    for (int i = 3; i < 3 + PTA_EXACT; i++) {
+        pta_key next = key_make(3, offset_exact(8 * i));
+        reason = 10 + (uint32_t)i;
+        set_add_for(&set, &next, &reason, 1, 2, world, &added);
+    }
+    uint32_t class = set.len - 1;
+    TEST_ASSERT_FALSE(offset_is_exact(key_offset(set.keys[class])));
+    TEST_ASSERT_EQUAL_UINT32(SET_NO_REASON, set.reasons[class]);
+    TEST_ASSERT_EQUAL_UINT32(7, set.reasons[0]);
+    set_remove(&set, &one, 1);
+    TEST_ASSERT_EQUAL_UINT32(13, set.reasons[0]);
+    set_free(&set);
+    vec_free(&added);
+}
+
 int main(void)
 {
     UNITY_BEGIN();
@@ -445,5 +491,7 @@ int main(void)
     RUN_TEST(test_removing_takes_just_these_keys);
     RUN_TEST(test_a_group_begins_at_the_first_key_of_its_object);
     RUN_TEST(test_sorting_drops_repeated_keys);
+    RUN_TEST(test_keys_are_sorted_with_their_reasons);
+    RUN_TEST(test_a_set_knows_the_reasons_of_its_keys);
     return UNITY_END();
 }

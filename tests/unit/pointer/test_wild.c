@@ -1,5 +1,5 @@
-/* Wild pointers and edits: what an update leaves is what an analysis from scratch finds, asked of programs that are made of
- * statements by hand, with a low threshold for wild pointers. */
+/* Wild pointers and edits: what an update leaves is what an analysis from scratch finds, asked of programs that are
+ * made of statements by hand, with a low threshold for wild pointers. */
 #include "static/pointer/program.h"
 
 #include <unity.h>
@@ -38,14 +38,16 @@ static uint32_t points_into_new(uint32_t var)
 {
     static const char *const name = "object";
     uint32_t object = program->sites.len;
-    program_add_site(program, (pta_site){.kind = PTA_STATIC, .func = PTA_NO_FUNC, .start = 4096ull * (object + 1), .size = SIZE,
-                                         .memory = object, .align = 16, .name = name});
-    return add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = object, .stride = PTA_ANY});
+    program_add_site(program, (pta_site){.kind = PTA_STATIC, .func = PTA_NO_FUNC, .start = 4096ull * (object + 1),
+                                         .size = SIZE, .memory = object, .align = 16, .name = name});
+    return add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = object,
+                                .stride = PTA_ANY});
 }
 
 static uint32_t call_through(uint32_t var)
 {
-    pta_call call = {.func = PTA_NO_FUNC, .target = {var, 0}, .ret = program_new_var(program, func), .ret2 = PTA_NO_VAR, .caller = func};
+    pta_call call = {.func = PTA_NO_FUNC, .target = {var, 0}, .ret2 = PTA_NO_VAR, .caller = func};
+    call.ret = program_new_var(program, func);
     for (unsigned i = 0; i < PTA_PARAMS; i++)
         call.args[i] = (pta_operand){PTA_NO_VAR, 0};
     uint32_t id = program_add_call(program, call);
@@ -112,7 +114,8 @@ static void test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_insta
     program->funcs.data[wrapper].clone = true;
     TEST_ASSERT_EQUAL_INT(0, model_fill(program, wrapper, "ret = new", &error));
     uint32_t var = program_new_var(program, func), stmts[WILD_AT + 1];
-    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = program_function_site(program, wrapper)});
+    uint32_t code = program_function_site(program, wrapper);
+    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = code});
     for (unsigned i = 0; i < WILD_AT + 1; i++)
         stmts[i] = points_into_new(var);
     call_through(var);
@@ -125,6 +128,27 @@ static void test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_insta
     pta_close(analysis);
     analysis = NULL;
     edits_are_from_scratch(stmts, WILD_AT + 1);
+}
+
+/* More objects than it takes: whichever go, the others are enough or not, and what it leads to is what it is from scratch. */
+static void test_a_pointer_is_wild_for_whatever_is_left(void)
+{
+    uint32_t var = program_new_var(program, func), next = program_new_var(program, func), stmts[WILD_AT + 6], count = 0;
+    for (unsigned i = 0; i < WILD_AT + 3; i++)
+        stmts[count++] = points_into_new(var);
+    stmts[count++] = add(func, (pta_stmt){.kind = PTA_STORE, .dst = {var, 0}, .src = {var, 0}});
+    stmts[count++] = add(func, (pta_stmt){.kind = PTA_LOAD, .dst = {next, 0}, .src = {var, 0}});
+    stmts[count++] = add(func, (pta_stmt){.kind = PTA_COPY, .dst = {var, 0}, .src = {next, 0}, .stride = PTA_ANY});
+    edits_are_from_scratch(stmts, count);
+    open_analysis(PTA_CONTEXT_NONE, PTA_IPA);
+    for (unsigned i = 0; i < count; i++) {
+        edit(stmts[i], false);
+        is_from_scratch();
+    }
+    for (unsigned i = 0; i < count; i++) {
+        edit(stmts[i], true);
+        is_from_scratch();
+    }
 }
 
 /* What wild pointers do is no part of the program: results rely on it. */
@@ -147,6 +171,7 @@ int main(void)
 {
     UNITY_BEGIN();
     RUN_TEST(test_what_wild_pointers_do_cannot_be_edited);
+    RUN_TEST(test_a_pointer_is_wild_for_whatever_is_left);
     RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
     return UNITY_END();
 }
