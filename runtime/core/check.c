@@ -276,13 +276,15 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
         check_any(thread, e, op, site);
         return;
     }
-    if (check_quickly(state_of(thread), addr, size, op, site)) return;
+    const bool is_part = quick_is_part(addr, size);
+    if (!is_part && check_quickly(state_of(thread), addr, size, op, site)) return;
     access_state a; /* only what settling looks at */
     a.core = core;
     a.t = state_of(thread);
     a.op = op;
     a.epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
+    if (is_part && check_quickly(state_of(thread), addr, size, op, site)) return;
     const bool may_be_atomic = size <= 8 && op != OP_CLEAR &&
                                __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != INSIDE_CALL; /* a reset may be */
     if (may_be_atomic && sync_is_atomic(core, addr)) {

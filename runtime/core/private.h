@@ -101,8 +101,8 @@ typedef struct {
     uint16_t form;
     uint16_t hits;      /* accesses to a part that the one cell settled: after some, refining is cheaper */
     uint32_t committed; /* page: its cells cost memory */
-    uint32_t unused;
-    uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: 0, or there may be */
+    uint32_t revoked;   /* the first page of a chunk: how often pages of it were (lock.c) */
+    uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: or 0 */
     struct thread_state *owner; /* page: lock.c */
     ft_cell cell;               /* when compact */
     uint64_t filler[2];
@@ -114,6 +114,7 @@ typedef struct {
     block pages[REGION_SIZE / PAGE_SIZE];
     block chunks[REGION_SIZE / CHUNK_SIZE];
 } region;
+_Static_assert(offsetof(region, pages) % (CHUNK_PAGES * sizeof(block)) == 0, "chunk_id");
 
 typedef struct region_entry {
     struct region_entry *next;
@@ -165,7 +166,7 @@ typedef enum { RESET_NONE, RESET_CLOCKS, RESET_SLOTS, RESET_MEMORY } reset_kind;
 
 typedef struct thread_state {
     ft_thread pub;
-    const block *hazard;           /* the chunk in which this thread has locked pages of its own (lock.c) */
+    uint64_t hazard;               /* chunk_id() of the pages of its own that this thread has locked (lock.c); or 0 */
     uint32_t slot;                 /* or NO_SLOT */
     bool ended, is_known, is_free; /* is_known: counted in threads_unchecked already */
     reset_kind wants_reset;        /* when the call ends */
@@ -299,7 +300,7 @@ static inline void count(uint64_t *counter) /* a counter that threads share */
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
-static inline void count_own(uint64_t *counter) /* a counter of the calling thread */
+__attribute__((always_inline)) static inline void count_own(uint64_t *counter) /* a counter of the calling thread */
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
@@ -310,7 +311,7 @@ static inline bool is_concurrent(const ft_core *core)
 
 /* Two threads that each write one thing and then read what the other has written: one of them must see it. The frequent
  * side has the light barrier, the rare one the heavy one, which costs the frequent side nothing if the host has it. */
-static inline void barrier_light(const core_state *core)
+__attribute__((always_inline)) static inline void barrier_light(const core_state *core)
 {
     if (likely(core->host.barrier != NULL))
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -377,7 +378,7 @@ static inline bool cell_is_empty(ft_cell c)
 {
     return !(c.write | c.read);
 }
-static inline bool is_ordered(const thread_state *t, uint32_t epoch)
+__attribute__((always_inline)) static inline bool is_ordered(const thread_state *t, uint32_t epoch)
 {
     return epoch_clock(epoch) <= t->clock[epoch_slot(epoch)];
 }
@@ -388,6 +389,7 @@ static inline bool cell_apply_simply(const access_state *a, ft_cell *c)
 {
     if (c->read_site & WHERE_READERS || c->write == CELL_SPLIT) return false;
     if (a->op == OP_CLEAR) {
+        if (a->site && c->read) return false; /* who has read it must be told (sync_tell_readers) */
         *c = (ft_cell){0};
         return true;
     }
@@ -449,32 +451,49 @@ static inline void readers_learn(thread_state *t, ft_site readers, uint32_t epoc
 
 /* lock.c */
 void block_lock(core_state *core, block *b);
-static inline void block_unlock(block *b)
+__attribute__((always_inline)) static inline void block_unlock(block *b)
 {
     __atomic_store_n(&b->seq, __atomic_load_n(&b->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELEASE);
 }
-/* The page if it is the thread's own, without waiting; the hazard stays set in any case. */
-static inline bool page_lock_own(thread_state *t, const block *chunk, block *page)
+/* The same for all pages of a chunk, another one for others; not 0. */
+__attribute__((always_inline)) static inline uint64_t chunk_id(const block *page)
 {
-    __atomic_store_n(&t->hazard, chunk, __ATOMIC_RELAXED);
-    barrier_light(core_of_thread(&t->pub));
-    if (__atomic_load_n(&page->owner, __ATOMIC_ACQUIRE) != t) return false;
+    return (uint64_t)page / (CHUNK_PAGES * sizeof(block));
+}
+/* The page if it is the thread's own, without waiting; the hazard stays set in any case. */
+__attribute__((always_inline)) static inline bool page_lock_own(thread_state *t, block *page)
+{
+    __atomic_store_n(&t->hazard, chunk_id(page), __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a light barrier: where there is no heavy one, no page has an owner */
+    if (unlikely(__atomic_load_n(&page->owner, __ATOMIC_ACQUIRE) != t)) return false;
     __atomic_store_n(&page->seq, __atomic_load_n(&page->seq, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     return true;
 }
-void page_lock_slowly(thread_state *t, const block *chunk, block *pages, block *page);
-static inline void page_lock(thread_state *t, region *r, block *page)
+#define OWNER_SHARED ((thread_state *)2) /* nobody's any more */
+/* The same for a page that is shared as well, if nobody has it just now; no hazard is left when it fails. */
+__attribute__((always_inline)) static inline bool page_lock_quickly(thread_state *t, block *page)
 {
-    const uint64_t number = (uint64_t)(page - r->pages) / CHUNK_PAGES;
-    const block *chunk = &r->chunks[number];
-    bool is_own = __atomic_load_n(&page->owner, __ATOMIC_RELAXED) == t;
-    if (unlikely(!is_own) || unlikely(!page_lock_own(t, chunk, page))) page_lock_slowly(t, chunk, &r->pages[number * CHUNK_PAGES], page);
+    const thread_state *owner = __atomic_load_n(&page->owner, __ATOMIC_ACQUIRE);
+    if (likely(owner == t)) {
+        if (likely(page_lock_own(t, page))) return true;
+        __atomic_store_n(&t->hazard, 0, __ATOMIC_RELEASE);
+        return false;
+    }
+    uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_RELAXED);
+    return owner == OWNER_SHARED && !(seq & 1) &&
+           __atomic_compare_exchange_n(&page->seq, &seq, seq + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
-bool page_try_lock(thread_state *t, const block *chunk, block *page); /* one of several; unlock them by page_unlock too */
-static inline void page_unlock(thread_state *t, block *page)
+void page_lock_slowly(thread_state *t, block *page);
+static inline void page_lock(thread_state *t, block *page)
+{
+    bool is_own = __atomic_load_n(&page->owner, __ATOMIC_RELAXED) == t;
+    if (unlikely(!is_own) || unlikely(!page_lock_own(t, page))) page_lock_slowly(t, page);
+}
+bool page_try_lock(thread_state *t, block *page); /* one of several; unlock them by page_unlock too */
+__attribute__((always_inline)) static inline void page_unlock(thread_state *t, block *page)
 {
     block_unlock(page);
-    __atomic_store_n(&t->hazard, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->hazard, 0, __ATOMIC_RELEASE);
 }
 
 /* shadow.c */
@@ -488,6 +507,8 @@ region *region_make(core_state *core, uint64_t addr); /* the same; made when it 
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
 /* Makes the access to a part of one page that is fine already; false: it is not, and perhaps not all was done. */
 bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
+/* `size` bytes of one cell, if its page is fine, with no synchronisation object near. Requires a thread that is inside. */
+bool shadow_apply_part(thread_state *t, region *r, uint64_t addr, uint32_t size, access_op op, ft_site where);
 void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */
 void shadow_forget(core_state *core);                            /* all of it becomes empty; nobody may be inside */

@@ -95,7 +95,7 @@ void ft_forked_process(ft_thread *thread)
         core->heap[i].lock = 0;
     for (thread_state *other = core->all_threads; other; other = other->next) {
         other->pub.inside = INSIDE_NOT;
-        other->hazard = NULL;
+        other->hazard = 0;
         other->wants_reset = RESET_NONE;
         other->told_lock = 0;
         other->deferred_head = other->deferred_tail = 0;

@@ -257,7 +257,7 @@ static void make_room(access_state *a)
 static inline bool lock_page(access_state *a, region *r, block *page)
 {
     const block *chunk = &r->chunks[(uint64_t)(page - r->pages) / CHUNK_PAGES];
-    page_lock(a->t, r, page);
+    page_lock(a->t, page);
     if (is_fine(chunk)) return true;
     page_unlock(a->t, page);
     return false;
@@ -322,7 +322,7 @@ static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
     bool equal = is_fine(chunk);
     int locked = 0;
     while (equal && locked < CHUNK_PAGES) {
-        if (!page_try_lock(a->t, chunk, &pages[locked])) break; /* somebody is there, so it would not last */
+        if (!page_try_lock(a->t, &pages[locked])) break; /* somebody is there, so it would not last */
         equal = !is_fine(&pages[locked]) && cell_equal(pages[locked].cell, pages[0].cell);
         locked++;
     }
@@ -337,7 +337,7 @@ static void compact_chunk_if_equal(access_state *a, region *r, block *chunk)
     }
     while (locked > 0)
         page_unlock(a->t, &pages[--locked]); /* nothing in it is touched any more */
-    __atomic_store_n(&a->t->hazard, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&a->t->hazard, 0, __ATOMIC_RELEASE);
     block_unlock(chunk);
 }
 
@@ -373,6 +373,26 @@ static void apply_chunk(access_state *a, region *r, uint64_t base, uint64_t from
         }
     }
     if (whole) compact_chunk_if_equal(a, r, chunk);
+}
+
+bool shadow_apply_part(thread_state *t, region *r, uint64_t addr, uint32_t size, access_op op, ft_site where)
+{
+    access_state a; /* not zeroed: it is large */
+    a.core = core_of_thread(&t->pub);
+    a.t = t;
+    a.op = op;
+    a.epoch = t->pub.epoch;
+    a.site = a.where = where;
+    a.renew = false;
+    a.races = 0;
+    const uint64_t at = addr & (REGION_SIZE - 1);
+    block *page = &r->pages[at >> PAGE_BITS];
+    page_lock(t, page);
+    const bool done = is_fine(page) && !(__atomic_load_n(&page->objects, __ATOMIC_RELAXED) & sync_line(addr));
+    if (done && a.epoch) apply_granule(&a, &r->cells[at / FT_GRANULE], addr, size);
+    page_unlock(t, page);
+    if (a.races) access_tell_races(&a);
+    return done;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */

@@ -32,9 +32,13 @@ static bool fill_call(sync_call *call, const client_thread *t, const sync_row *r
     if (!sync_concerns(&t->sync, row, caller)) return false;
     memset(call, 0, sizeof *call);
     call->row = row;
-    call->is_checked = is_checked(caller);
+    /* libc's own functions end in jumps to those that access memory, so only of the others we know who it was */
+    const bool by_jump = caller && caller->is_modelled && !t->sync.depth && !sync_is_only_ranges(row) &&
+                         report_is_pointer_call(client.report, return_address);
+    call->is_checked = is_checked(caller) || by_jump;
     if (!call->is_checked && sync_is_only_ranges(row)) return false;
     set_arguments(call, mc);
+    if (sync_is_only_ranges(row) && sync_is_jump(&t->sync, call->stack)) return false;
     call->site = report_call_site(client.report, return_address);
     return true;
 }

@@ -183,8 +183,8 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there. The
-     * thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
+    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there.
+     * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;
     struct probe_stacks *stacks; /* stack.c */
@@ -265,7 +265,7 @@ static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint
     return &stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
 }
 /* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
-static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
+__attribute__((always_inline)) static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
 {
     if (!memo->result || memo->site != site || memo->sp != sp) return false;
     for (uint32_t i = 0; i < memo->count; i++)

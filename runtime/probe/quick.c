@@ -1,10 +1,9 @@
-/* The frequent cases of a check that the inlined path cannot settle: data that several threads read, and the first access
- * of an epoch. Called with signals waiting; takes no lock for long, and computes nothing twice: when it cannot do it,
- * the check is made anew by check.c. */
+/* The frequent cases of a check that the inlined path cannot settle: data that several threads read, parts of cells,
+ * and the first access of an epoch. Called with signals waiting. What it cannot do is done anew by check.c. */
 #include "runtime/core/quick.h"
 #include "runtime/probe/probe.h"
 
-/* What other threads read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
+/* What others read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
 static inline bool is_known(probe_thread *self, const thread_state *t, const region *r, uint64_t addr, uint32_t size,
                             uint32_t number)
 {
@@ -33,45 +32,44 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
 /* Where the access is, for the core: its stack, if that is the last one that was seen here. 0: it is not. */
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    if (unlikely(!probe.report->options.stack_depth)) return site;
-    if (unlikely(!stacks)) return 0;
+    if (unlikely(!stacks)) return probe.report->options.stack_depth ? 0 : site;
     const stack_memo *memo = stack_memo_of(stacks, site, sp);
     return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
 }
 
-/* The same for some bytes of a cell that is split. */
-static inline bool is_known_in_split(const thread_state *t, region *r, uint64_t addr, uint32_t size)
+/* Some bytes of a cell that is split: has the thread accessed them in this epoch? */
+static inline bool is_known_in_split(const thread_state *t, const region *r, uint64_t addr, uint32_t size, access_op op)
 {
     const core_state *core = core_of_thread((ft_thread *)t);
     const uint64_t at = addr & (REGION_SIZE - 1);
-    const ft_cell *cell = &r->cells[at / FT_GRANULE];
     const block *page = &r->pages[at >> PAGE_BITS];
     const uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE), epoch = t->pub.epoch;
-    if (seq & 1 || __atomic_load_n(&cell->write, __ATOMIC_ACQUIRE) != CELL_SPLIT || addr % FT_GRANULE + size > FT_GRANULE)
-        return false;
-    const split_block *split = pool_at(&core->pools[POOL_SPLIT], __atomic_load_n(&cell->write_site, __ATOMIC_ACQUIRE));
+    const ft_cell cell = cell_load(&r->cells[at / FT_GRANULE]);
+    if (cell.write != CELL_SPLIT || seq & 1 || __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE) != seq) return false;
+    const split_block *split = pool_at(&core->pools[POOL_SPLIT], cell.write_site);
     for (uint32_t i = 0; i < size; i++) {
         const ft_cell *byte = &split->byte[addr % FT_GRANULE + i];
-        if (__atomic_load_n(&byte->read, __ATOMIC_RELAXED) == epoch) continue;
         if (__atomic_load_n(&byte->write, __ATOMIC_RELAXED) == epoch) continue;
+        if (op == OP_WRITE) return false;
+        if (__atomic_load_n(&byte->read, __ATOMIC_RELAXED) == epoch) continue;
         const ft_site readers = __atomic_load_n(&byte->read_site, __ATOMIC_ACQUIRE);
         if (!(readers & WHERE_READERS) || !readers_known(core, t, readers, epoch)) return false;
     }
     return __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE) == seq;
 }
 
-__attribute__((always_inline)) static inline bool quick_access(probe_thread *self, region *r, uint64_t addr, uint64_t size,
-                                                               access_op op, ft_site site, uint64_t sp)
+__attribute__((always_inline)) static inline bool quick_access(probe_thread *self, region *r, uint64_t addr,
+                                                               uint64_t size, access_op op, ft_site site, uint64_t sp)
 {
     thread_state *t = (thread_state *)self->thread;
     const ft_site where = remembered_stack(self->stacks, site, sp);
-    if (unlikely(!where) || unlikely(t->pending_count) || unlikely(!thread_enter(t))) return false;
+    if (unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(!thread_enter(t))) return false;
     const bool done = quick_apply(t, r, addr, size, op, where & ~WHERE_READERS);
     quick_end(t, done);
     return done;
 }
 
-bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
+__attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t number, uint64_t sp)
 {
     const probe_record *record = &probe.records[number];
     probe_thread *self = &probe_self;
@@ -81,20 +79,78 @@ bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
     region *r = region_at(core_of_thread(self->thread), addr);
     const bool in_page = (addr & (PAGE_SIZE - 1)) <= PAGE_SIZE - size;
     if (unlikely(!r) || unlikely(!in_page)) return false;
-    if (record->is_write) {
-        if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
-        return likely(size == 8) ? quick_access(self, r, addr, 8, OP_WRITE, site, sp)
-                         : quick_access(self, r, addr, size, OP_WRITE, site, sp);
-    }
-    const uint64_t at = addr & (REGION_SIZE - 1);
-    const ft_cell *cell = &r->cells[at / FT_GRANULE];
+    const access_op op = record->is_write ? OP_WRITE : OP_READ;
     const thread_state *t = (const thread_state *)self->thread;
-    if (__atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS) {
-        if (is_known(self, t, r, addr, size, number)) return true;
-    } else if (size < FT_GRANULE) {
-        return is_known_in_split(t, r, addr, size);
+    const ft_cell *cell = &r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
+    if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return false;
+    if (op == OP_READ && __atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS &&
+        is_known(self, t, r, addr, size, number))
+        return true;
+    return quick_access(self, r, addr, size, op, site, sp);
+}
+
+__attribute__((noinline)) static bool leave_busily(thread_state *t)
+{
+    thread_leave_busily(t);
+    return true;
+}
+
+/* Most of them: 4 or 8 bytes in a page that the thread has for itself. */
+__attribute__((always_inline)) static inline bool quick_own(probe_thread *self, const probe_record *record,
+                                                            uint64_t addr, uint64_t size, access_op op,
+                                                            uint32_t number, uint64_t sp)
+{
+    thread_state *t = (thread_state *)self->thread;
+    core_state *core = (core_state *)probe.core;
+    const uint64_t strange = ~(uint64_t)0 << 47 | (size - 1);
+    if (unlikely(addr & strange) || unlikely(&t->pub == &probe.nobody) || unlikely(self->sync.waiting))
+        return quick_in_general(addr, number, sp);
+    region *r = region_at(core, addr);
+    const ft_site where = self->stacks ? remembered_stack(self->stacks, record->site, sp) : 0;
+    if (unlikely(!r) || unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(t->pub.inside))
+        return quick_in_general(addr, number, sp);
+    __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
+    barrier_light(core);
+    bool done = likely(!__atomic_load_n(&core->resetting, __ATOMIC_ACQUIRE)) &&
+                likely(quick_apply_own(t, r, addr, size, op, where & ~WHERE_READERS));
+    __atomic_store_n(&t->pub.inside, INSIDE_NOT, __ATOMIC_RELEASE);
+    if (unlikely(t->deferred_head != __atomic_load_n(&t->deferred_tail, __ATOMIC_RELAXED)))
+        return leave_busily(t) && done;
+    if (unlikely(!done)) return quick_in_general(addr, number, sp);
+    count_own(&t->stats.slow);
+    return true;
+}
+
+/* Bytes and pairs of them: mostly of a cell that is split already, and settled. */
+__attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number, uint64_t sp)
+{
+    const probe_record *record = &probe.records[number];
+    probe_thread *self = &probe_self;
+    const uint32_t size = record->size;
+    if (unlikely(self->thread == &probe.nobody) || unlikely(self->sync.waiting) || unlikely(addr >> 47) ||
+        unlikely(!quick_is_part(addr, size)))
+        return quick_in_general(addr, number, sp);
+    const thread_state *t = (const thread_state *)self->thread;
+    const region *r = region_at((core_state *)probe.core, addr);
+    if (r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ)) return true;
+    return quick_in_general(addr, number, sp);
+}
+
+/* One function each, so that each saves only what it uses. */
+#define QUICK(name, size, op)                                                                                          \
+    __attribute__((noinline)) static bool name(uint64_t addr, uint32_t number, uint64_t sp)                            \
+    {                                                                                                                  \
+        return quick_own(&probe_self, &probe.records[number], addr, size, op, number, sp);                             \
     }
-    if (unlikely(addr & (FT_GRANULE - 1)) || unlikely(size < FT_GRANULE)) return false;
-    return likely(size == 8) ? quick_access(self, r, addr, 8, OP_READ, site, sp)
-                     : quick_access(self, r, addr, size, OP_READ, site, sp);
+QUICK(quick_read_4, 4, OP_READ)
+QUICK(quick_write_4, 4, OP_WRITE)
+QUICK(quick_read_8, 8, OP_READ)
+QUICK(quick_write_8, 8, OP_WRITE)
+
+bool probe_quick(uint64_t addr, uint32_t number, uint64_t sp)
+{
+    const probe_record *record = &probe.records[number];
+    if (record->size == 8) return record->is_write ? quick_write_8(addr, number, sp) : quick_read_8(addr, number, sp);
+    if (record->size == 4) return record->is_write ? quick_write_4(addr, number, sp) : quick_read_4(addr, number, sp);
+    return record->size < FT_GRANULE ? quick_part(addr, number, sp) : quick_in_general(addr, number, sp);
 }

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* The compiler calls these by itself. They are ours alone (hidden), and use general registers only; no string instructions,
- * since the direction flag may be the program's. */
+/* The compiler calls these by itself. They are ours alone (hidden), and use general registers only; no string
+ * instructions, since the direction flag may be the program's. */
 typedef uint64_t __attribute__((may_alias, aligned(1))) any_word;
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size)

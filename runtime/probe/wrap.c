@@ -126,7 +126,9 @@ static bool fill_call(probe_call *c, const sync_row *row)
     if (!sync_concerns(&probe_self.sync, row, caller) && !creates) return false;
     memset(&c->call, 0, sizeof c->call);
     c->call.row = row;
-    c->call.is_checked = caller && caller->plan;
+    /* libc and the OpenMP runtimes call our functions directly or not at all */
+    const bool by_jump = caller && caller->is_modelled && !probe_self.sync.depth && report_is_pointer_call(probe.report, c->back);
+    c->call.is_checked = (caller && caller->plan) || by_jump;
     if (!c->call.is_checked && sync_is_only_ranges(row)) return false;
     uint64_t *function = called_back(c, row);
     if (function) *function = callback_for(*function);

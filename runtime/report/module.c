@@ -159,6 +159,13 @@ const plan_site *report_site(const report *r, ft_site number, const report_modul
     return *module ? &range->module->plan->sites[number - range->first] : NULL;
 }
 
+bool report_is_pointer_call(const report *r, uint64_t return_address)
+{
+    uint8_t before[6]; /* call rel32, call *disp32(%rip): calls of the library's own */
+    if (!r->host.read(r->host.context, return_address - sizeof before, before, sizeof before)) return false;
+    return before[1] != 0xe8 && !(before[0] == 0xff && before[1] == 0x15);
+}
+
 uint64_t report_site_address(const report *r, ft_site number)
 {
     const report_range *range = range_of(r, number);

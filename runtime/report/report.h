@@ -191,6 +191,9 @@ const plan_site *report_site(const report *r, ft_site number, const report_modul
 ft_site report_loose_site(report *r, uint64_t addr);
 /* The number of the call that a return address belongs to: the plan's site, else a loose one. */
 ft_site report_call_site(report *r, uint64_t return_address);
+/* Does the call that this return address belongs to go through a pointer? What is called so is not of the same library, as a
+ * rule; but it may have ended in a jump to whatever returns there now. */
+bool report_is_pointer_call(const report *r, uint64_t return_address);
 /* The address of a site in memory, or 0. */
 uint64_t report_site_address(const report *r, ft_site number);
 /* The data object that addr lies in, or NULL. */

@@ -168,7 +168,11 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
 {
     uint64_t object = call_object(call), other = call_argument(call, call->row->other);
     if (call->is_checked) ranges_before(engine, t, call);
-    if (sync_has_second_half(call->row)) t->depth++;
+    if (sync_has_second_half(call->row)) {
+        t->depth++;
+        call->outside = t->inside;
+        t->inside = call->stack;
+    }
     switch (call->row->meaning) {
     case SYNC_JOIN: call->joined = engine->thread_of(engine->context, object); break;
     case SYNC_RELEASE:
@@ -210,7 +214,9 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
 
 static void leave_call(sync_thread *t, const sync_call *call)
 {
-    if (sync_has_second_half(call->row) && t->depth) t->depth--;
+    if (!sync_has_second_half(call->row) || !t->depth) return;
+    t->depth--;
+    t->inside = call->outside;
 }
 
 static void end_wait(sync_thread *t)

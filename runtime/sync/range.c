@@ -31,6 +31,74 @@ static uint64_t string_size(const sync_engine *engine, uint64_t addr, uint64_t l
     return size;
 }
 
+static bool is_digit(char c, uint64_t base)
+{
+    const unsigned value = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+                           : (c | 32) >= 'a' && (c | 32) <= 'z' ? (unsigned)((c | 32) - 'a') + 10 : 99;
+    return value < base;
+}
+
+/* Blanks, a sign, what stands before hexadecimal digits, digits; and the character that ends them. A number with a point is
+ * not looked at more closely than: letters, digits and signs. */
+static uint64_t number_size(const sync_engine *engine, uint64_t addr, bool is_whole, uint64_t base)
+{
+    enum { LONGEST = 512 };
+    uint64_t size = 0;
+    char c = 0;
+    while (size < LONGEST && sync_read(engine, addr + size, &c, 1) && (c == ' ' || (c >= '\t' && c <= '\r')))
+        size++;
+    if (c == '+' || c == '-') size++;
+    char start[2] = {0};
+    if (is_whole && (base == 0 || base == 16) && sync_read(engine, addr + size, start, 2) && start[0] == '0') {
+        const bool has_prefix = (start[1] | 32) == 'x';
+        if (has_prefix) size += 2;
+        if (base == 0) base = has_prefix ? 16 : 8;
+    } else if (base == 0) {
+        base = 10;
+    }
+    while (size < LONGEST && sync_read(engine, addr + size, &c, 1) &&
+           (is_whole ? is_digit(c, base) : is_digit(c, 36) || c == '.' || c == '+' || c == '-'))
+        size++;
+    return size + 1;
+}
+
+/* Up to the character, or the zero. */
+static uint64_t size_to_char(const sync_engine *engine, uint64_t addr, char wanted)
+{
+    uint64_t size = string_size(engine, addr, UINT64_MAX), at = 0;
+    char part[256];
+    while (at < size) {
+        uint64_t room = size - at < sizeof part ? size - at : sizeof part;
+        if (!sync_read(engine, addr + at, part, room)) return size;
+        const char *found = memchr(part, wanted, room);
+        if (found) return at + (uint64_t)(found - part) + 1;
+        at += room;
+    }
+    return size;
+}
+
+static char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 32) : c;
+}
+
+static uint64_t common_size(const sync_engine *engine, const sync_call *call, uint64_t limit, bool any_case)
+{
+    const uint64_t one = call->args[0], other = call->args[1];
+    char left[64], right[64];
+    for (uint64_t at = 0; at < limit && at < MOST;) {
+        uint64_t room = sizeof left; /* never over the end of a page */
+        if (room > sizeof left - (one + at) % sizeof left) room = sizeof left - (one + at) % sizeof left;
+        if (room > sizeof right - (other + at) % sizeof right) room = sizeof right - (other + at) % sizeof right;
+        if (room > limit - at) room = limit - at;
+        if (!sync_read(engine, one + at, left, room) || !sync_read(engine, other + at, right, room)) return at;
+        for (uint64_t i = 0; i < room; i++)
+            if (!left[i] || (any_case ? small(left[i]) != small(right[i]) : left[i] != right[i])) return at + i + 1;
+        at += room;
+    }
+    return limit;
+}
+
 /* The buffers of iovecs, the first `limit` bytes of them. */
 static void check_vectors(sync_engine *engine, sync_thread *t, const sync_call *call, bool is_write, uint64_t vectors,
                           uint64_t count, uint64_t limit)
@@ -61,6 +129,12 @@ static void range_before(sync_engine *engine, sync_thread *t, const sync_call *c
     case SIZE_CONST: size = r->arg; break;
     case SIZE_STRING: size = string_size(engine, addr, UINT64_MAX); break;
     case SIZE_BOUNDED: size = string_size(engine, addr, arg); break;
+    case SIZE_NUMBER: size = number_size(engine, addr, r->arg != SYNC_NO_ARG, arg); break;
+    case SIZE_TO_CHAR: size = size_to_char(engine, addr, (char)arg); break;
+    case SIZE_COMMON:
+    case SIZE_COMMON_CASE:
+        size = common_size(engine, call, r->arg == SYNC_NO_ARG ? UINT64_MAX : arg, r->size == SIZE_COMMON_CASE);
+        break;
     case SIZE_VECTOR:
         if (!r->is_write) check_vectors(engine, t, call, false, addr, arg, UINT64_MAX);
         break;

@@ -110,6 +110,10 @@ typedef enum { /* bytes of a range */
     SIZE_CONST,   /* `arg` */
     SIZE_STRING,  /* a string with its zero */
     SIZE_BOUNDED, /* a string with its zero, or argument `arg` bytes if they come first */
+    SIZE_NUMBER,  /* a number in words to base `arg` (an argument; NONE: with a point and an exponent), and what ends it */
+    SIZE_TO_CHAR, /* a string up to the character in argument `arg`, or its zero */
+    SIZE_COMMON,  /* as far as the strings at arguments 0 and 1 are equal, and the first difference; at most argument `arg` */
+    SIZE_COMMON_CASE, /* the same, small letters and capitals being equal */
     SIZE_RESULT,  /* what the call returns, after it; at most argument `arg` (NONE: any) */
     SIZE_ITEMS,   /* what the call returns times argument `arg`, after it */
     SIZE_PRINTED, /* what the call returns and a zero, after it */
@@ -215,6 +219,7 @@ typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     uint64_t onces[SYNC_ONCES]; /* objects of the pthread_onces that are running, outermost first */
     uint32_t once_depth;
     uint32_t depth;             /* calls of the table that are running, since the last watched function began */
+    uint64_t inside;            /* `stack` of the innermost of them that has a second half */
     uint32_t depths[SYNC_DEPTHS]; /* the same before that, outermost first */
     uint32_t watched_depth;
 } sync_thread;
@@ -236,10 +241,12 @@ typedef struct sync_call { /* one call, from its entry to its return; made by th
     uint64_t args[SYNC_ARGS]; /* all of them: rdi, rsi, rdx, rcx, r8, r9 */
     uint64_t stack;           /* where further arguments are: rsp at the entry plus 8 */
     ft_site site;             /* where it is called from */
-    bool is_checked;          /* by code whose accesses are checked: of a module with a plan, or with -all */
+    bool is_checked;          /* by code whose accesses are checked: of a module with a plan, or with -all; or by a jump from
+                                 such code, which a modelled library has called */
     ft_thread *joined;        /* SYNC_JOIN: found before, since the handle may belong to another thread after it */
     uint32_t round;           /* SYNC_BARRIER */
     uint64_t old_size;        /* SYNC_REALLOC */
+    uint64_t outside;         /* `inside` of the thread before it */
 } sync_call;
 
 /* Is the call of a function of the table, which will return into this module (NULL: none is known), one of the program?
@@ -249,6 +256,12 @@ static inline bool sync_concerns(const sync_thread *t, const sync_row *row, cons
 {
     bool is_inside = caller && caller->is_modelled && t->depth;
     return !is_inside || (row->meaning >= SYNC_MALLOC && row->meaning <= SYNC_UNMAP);
+}
+
+/* Is a call whose arguments on the stack are at `stack` made by another one that ends in a jump to it? (calloc to memset) */
+static inline bool sync_is_jump(const sync_thread *t, uint64_t stack)
+{
+    return t->depth && t->inside == stack;
 }
 
 void sync_before(sync_engine *engine, sync_thread *t, sync_call *call);

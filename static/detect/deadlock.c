@@ -89,14 +89,21 @@ static bool can_meet(const graph *g, const step *a, const step *b)
 /* Where the lock that is held was taken: in the same function if it can be, and as late as possible. */
 static detect_access holder_of(const graph *g, const step *s)
 {
-    const hb_taking *at = &g->takings.data[s->taking], *best = NULL;
+    const hb_taking *best = NULL;
     detect *d = g->d;
+    hb_point mine = hb_user_point(d->h, g->takings.data[s->taking].at), best_user = mine;
+    bool was = false;
     for (uint32_t i = 0; i < g->takings.len; i++) {
         const hb_taking *t = &g->takings.data[i];
         if ((t->lock != s->held && t->value != s->held) || !hb_runs(d->h, s->origin, t->at.instance)) continue;
-        bool here = t->at.instance == at->at.instance, was = best && best->at.instance == at->at.instance;
-        if (here && t->at.insn >= at->at.insn && best) continue;
-        if (!best || (here && !was) || (here == was && t->at.insn > best->at.insn)) best = t;
+        hb_point user = hb_user_point(d->h, t->at); /* a guard of C++ takes it in its constructor */
+        bool here = user.instance == mine.instance;
+        if (here && user.insn >= mine.insn && best) continue;
+        if (best && (was && !here)) continue;
+        if (best && here == was && user.insn <= best_user.insn) continue;
+        best = t;
+        best_user = user;
+        was = here;
     }
     detect_access a = {.func = PTA_NO_FUNC, .lock = s->held, .origin = s->origin};
     pta_instance instance;

@@ -47,5 +47,7 @@ typedef struct {
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
+/* What one side costs, whatever the other is. */
+int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, bool sure);
 
 #endif

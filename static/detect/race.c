@@ -24,6 +24,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     bool wide;       /* to many objects */
     bool exact, fresh;
     bool sure;       /* that the origin runs it */
+    uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
     uint32_t next;   /* class of the group, or HB_NONE */
 } class;
@@ -39,6 +40,8 @@ typedef struct {
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
+    int floor;  /* the least that one of its classes costs */
+    uint32_t company; /* the stances of its classes, by number */
     bool found;
     detect_warning best;
     uint32_t partner;
@@ -69,6 +72,10 @@ typedef struct {
     VEC(hb_guards) guards; /* equal ones have one number */
     map64 guard_map;
     map64 guarded;         /* pairs of numbers: 1 when a lock is common */
+    VEC(uint32_t) company_stances;
+    VEC(uint32_t) company_first; /* in company_stances; one more at the end */
+    map64 company_map;
+    map64 companies;       /* pairs of numbers: 1 when some two of them may run at the same time */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -173,7 +180,7 @@ static bool guarded(search *s, uint32_t a, uint32_t b)
 static bool same_class(const class *x, const class *y)
 {
     return x->stance == y->stance && x->set == y->set && x->guards == y->guards && x->wide == y->wide && x->exact == y->exact &&
-           x->fresh == y->fresh && x->sure == y->sure;
+           x->fresh == y->fresh && x->sure == y->sure && x->taken == y->taken;
 }
 
 static void add_member(search *s, group *g, const class *like, member m)
@@ -201,8 +208,9 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     uint64_t offset;
     const image_type *type = detect_place_type(d, &place->place, &offset);
     hb_typed typed = hb_type_at(type, offset, t->width);
-    return (group){.first = HB_NONE, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
-                   .locked = t->flags & IR_ATOMIC, .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place),
+    return (group){.first = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
+                   .locked = t->flags & IR_ATOMIC,
+                   .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
                    .is_volatile = typed.is_volatile, .typed = typed.scalar};
 }
 
@@ -226,16 +234,52 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         }
         group *g = &s->groups.data[*at];
         class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
-                      .fresh = hb_fresh(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
+                      .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
             like.sure = hb_runs_surely(d->h, like.origin, t->instance);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
+            int cost = detect_rank_side(d, like.origin, t, like.sure) + (like.fresh ? DEFERRED : 0);
+            if (cost < g->floor) g->floor = cost;
         }
     }
     map_free(&known);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static uint32_t company_number(search *s, const group *g)
+{
+    uint32_t first = s->company_stances.len, count = 0;
+    if (!s->company_first.len) vec_push(&s->company_first, 0);
+    for (uint32_t c = g->first; c != HB_NONE; c = s->classes.data[c].next)
+        vec_push(&s->company_stances, s->classes.data[c].stance);
+    uint32_t *own = s->company_stances.data + first, len = s->company_stances.len - first;
+    if (len) qsort(own, len, sizeof *own, by_number);
+    for (uint32_t i = 0; i < len; i++)
+        if (!i || own[i] != own[count - 1]) own[count++] = own[i];
+    uint64_t hash = count;
+    for (uint32_t i = 0; i < count; i++)
+        hash = map_hash(hash * 31 + own[i]);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&s->company_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = s->company_first.len - 1;
+            s->company_stances.len = first + count;
+            vec_push(&s->company_first, first + count);
+            return *at;
+        }
+        uint32_t from = s->company_first.data[*at];
+        if (s->company_first.data[*at + 1] - from != count || memcmp(s->company_stances.data + from, own, count * sizeof *own)) continue;
+        s->company_stances.len = first;
+        return *at;
+    }
 }
 
 /* --- pairs ------------------------------------------------------------------------------------------------------------------- */
@@ -282,8 +326,40 @@ static bool find_members(search *s, const class *a, const class *b, const member
     return false;
 }
 
-/* The best case of two groups; false: they do not race. */
-static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, detect_access accesses[2], const hb_place **place)
+/* An object that one has taken out is not the one that the other has, as long as all of them are handed over in order. */
+static bool is_other(search *s, const class *a, const class *b)
+{
+    if (a->taken == HB_NONE || b->taken == a->taken) return a->taken != HB_NONE;
+    for (uint32_t m = b->first; m != HB_NONE; m = s->members.data[m].next)
+        if (!hb_reached_under(s->d->h, &s->touches[s->members.data[m].touch], a->taken)) return false;
+    return true;
+}
+
+static bool find_meeting(const search *s, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = s->company_first.data[a]; i < s->company_first.data[a + 1]; i++)
+        for (uint32_t k = s->company_first.data[b]; k < s->company_first.data[b + 1]; k++) {
+            const char *why;
+            bool sure;
+            uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
+            if (same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
+            if (!hb_stances_ordered(s->d->h, x, y, &why, &sure)) return true;
+        }
+    return false;
+}
+
+/* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
+static bool may_meet(search *s, uint32_t a, uint32_t b)
+{
+    uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
+    if (*known == MAP_NONE) *known = find_meeting(s, a, b);
+    return *known;
+}
+
+enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
+
+/* The best case of two groups, which costs no less than `least`; false: they do not race. */
+static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
     detect *d = s->d;
     const group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
@@ -298,18 +374,19 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
                 d->stats.pairs_guarded++;
                 continue;
             }
-            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why)) {
+            bool sure = true;
+            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &sure)) {
                 d->stats.pairs_ordered++;
                 continue;
             }
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
-                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .sure = {ca->sure, cb->sure}, .set = {ca->set, cb->set},
+                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .sure = {ca->sure && sure, cb->sure && sure}, .set = {ca->set, cb->set},
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
             detect_warning w = {.kind = DETECT_RACE, .why = why};
             detect_rank(d, &pair, &w);
-            if (ca->fresh || cb->fresh) w.rank += DEFERRED;
+            if (ca->fresh || cb->fresh || is_other(s, ca, cb) || is_other(s, cb, ca)) w.rank += DEFERRED;
             const member *ma, *mb;
             if ((found && best->rank <= w.rank) || !find_members(s, ca, cb, &ma, &mb)) continue;
             d->stats.pairs_racing++;
@@ -318,6 +395,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, detect_warning *best, det
             accesses[0] = access_of(d, &s->touches[ma->touch], ma->touch, ca, a->atomic);
             accesses[1] = access_of(d, &s->touches[mb->touch], mb->touch, cb, b->atomic);
             *place = ca->exact ? place_of(s, ma) : place_of(s, mb);
+            if (w.rank <= least + GOOD) return true;
         }
     return found;
 }
@@ -388,11 +466,9 @@ static int by_low(const void *a, const void *b)
     return x->group < y->group ? -1 : x->group > y->group;
 }
 
-enum { GOOD = 4 }; /* no better case of the same kind of place is likely */
-
-static bool is_settled(const group *g, int base)
+static bool is_settled(const group *g, int least)
 {
-    return g->found && g->best.rank <= base + GOOD;
+    return g->found && g->best.rank <= least + GOOD;
 }
 
 static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
@@ -403,11 +479,16 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
         s->d->stats.pairs_atomic++;
         return;
     }
-    int base = detect_rank_base(s->d, ga->extent, gb->extent);
-    if (is_settled(ga, base) && is_settled(gb, base)) return;
+    if (!may_meet(s, ga->company, gb->company)) {
+        s->d->stats.pairs++;
+        s->d->stats.pairs_ordered++;
+        return;
+    }
+    int least = detect_rank_base(s->d, ga->extent, gb->extent) + (ga->floor > gb->floor ? ga->floor : gb->floor);
+    if (is_settled(ga, least) && is_settled(gb, least)) return;
     found_pair pair;
     detect_warning w;
-    if (!races(s, a, b, &w, pair.accesses, &pair.place)) return;
+    if (!races(s, a, b, least, &w, pair.accesses, &pair.place)) return;
     w.size = ga->extent->width < gb->extent->width ? ga->extent->width : gb->extent->width;
     bool new_a = !ga->found || w.rank < ga->best.rank, new_b = !gb->found || w.rank < gb->best.rank;
     keep(ga, b, &w);
@@ -420,6 +501,8 @@ static void search_object(search *s, uint32_t first, uint32_t end)
 {
     if (!is_shared(s, first, end)) return;
     make_groups(s, first, end);
+    for (uint32_t g = 0; g < s->groups.len; g++)
+        s->groups.data[g].company = company_number(s, &s->groups.data[g]);
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
     group_start *starts = base_alloc(s->groups.len * sizeof *starts);
     s->d->stats.places_shared++;
@@ -506,6 +589,10 @@ void detect_races(detect *d)
     vec_free(&s.guards);
     map_free(&s.guard_map);
     map_free(&s.guarded);
+    vec_free(&s.company_stances);
+    vec_free(&s.company_first);
+    map_free(&s.company_map);
+    map_free(&s.companies);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);

@@ -1,13 +1,13 @@
 /* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
 #include "static/detect/private.h"
 
-enum { MEMBER = 10, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
+enum { MEMBER = 10, FRAME = 18, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
 
 static void because(detect_warning *w, const char *reason, int cost)
 {
     w->rank += cost;
     for (uint32_t i = 0; i < w->reason_count; i++)
-        if (!strcmp(w->reasons[i], reason)) return;
+        if (w->reasons[i] == reason) return; /* each is one literal */
     if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
 }
 
@@ -17,7 +17,34 @@ int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
     hb_object_at(d->h, a->object, &site, &context);
     uint8_t kind = d->program->sites.data[site].kind;
     if (a->stride || b->stride) return ARRAY;
-    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : MEMBER;
+    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER;
+}
+
+typedef struct {
+    const char *reason;
+    int cost;
+} cost;
+
+/* What speaks against one side. Returns the number. */
+static uint32_t side_costs(const hb_origin *o, const hb_touch *t, bool sure, cost out[5])
+{
+    uint32_t n = 0;
+    if (t->place_count > 4) out[n++] = (cost){"an access may be to many objects", 15};
+    if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
+    if (o->kind == HB_OUTSIDE) out[n++] = (cost){"one side is called by code that was not analysed", 40};
+    if (!sure) out[n++] = (cost){"one side runs there only if a call through an unknown pointer leads to it", 30};
+    if (t->flags & HB_LIBRARY) out[n++] = (cost){"one side is made by a library function", 3};
+    return n;
+}
+
+int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, bool sure)
+{
+    cost costs[5];
+    uint32_t count;
+    int sum = 0;
+    for (uint32_t i = side_costs(&hb_origins(d->h, &count)[origin], t, sure, costs); i-- > 0;)
+        sum += costs[i].cost;
+    return sum;
 }
 
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
@@ -30,17 +57,16 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     w->reason_count = 0;
     if (exact && (site == PTA_STATIC || site == PTA_LIBRARY))
         because(w, "both accesses are to the same variable", 0);
+    else if (exact && site == PTA_FRAME)
+        because(w, "both accesses are to a variable of a function, which more than one may run", FRAME);
     else if (exact)
         because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
         because(w, "both accesses are somewhere in one array", ARRAY);
     for (unsigned i = 0; i < 2; i++) {
-        const hb_origin *o = &origins[pair->origin[i]];
-        if (pair->touch[i]->place_count > 4) because(w, "an access may be to many objects", 15);
-        if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) because(w, "one side is an event", 10);
-        if (o->kind == HB_OUTSIDE) because(w, "one side is called by code that was not analysed", 40);
-        if (!pair->sure[i]) because(w, "one side runs there only if a call through an unknown pointer leads to it", 30);
-        if (pair->touch[i]->flags & HB_LIBRARY) because(w, "one side is made by a library function", 3);
+        cost costs[5];
+        for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->sure[i], costs); k < n; k++)
+            because(w, costs[k].reason, costs[k].cost);
     }
     bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
     if (held[0] && held[1])

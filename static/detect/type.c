@@ -19,9 +19,17 @@ static bool give(detect *d, const pta_place *place, const image_type *type)
     return true;
 }
 
-static const image_type *pointee(const image_type *type)
+/* What a pointer is declared to point to; a struct that its object file only declares is the one that another one defines. */
+static const image_type *pointee(const detect *d, const image_type *type)
 {
-    return type && type->kind == IMAGE_TYPE_POINTER ? type->target : NULL;
+    const image_type *target = type && type->kind == IMAGE_TYPE_POINTER ? type->target : NULL;
+    if (!target || !target->is_declaration || !target->name || !*target->name) return target;
+    for (uint32_t m = 0; m < d->program->module_count; m++) {
+        const image *img = d->program->modules[m]->img;
+        const image_type *whole = img->kind == IMAGE_OBJECT ? image_struct_named(img, target->name) : NULL;
+        if (whole && !whole->is_declaration) return whole;
+    }
+    return target;
 }
 
 /* Parameters in registers: pointers and numbers in order; a struct by value ends what can be told. */
@@ -34,10 +42,10 @@ static void take_parameters(detect *d, uint32_t func, pta_places *places)
         const image_type *type = debug->variables[i].type;
         if (!type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION) return;
         if (type->kind == IMAGE_TYPE_FLOAT) continue;
-        if (worth(pointee(type))) {
+        if (worth(pointee(d, type))) {
             pta_points_to(d->p, func, (pta_operand){reg, 0}, PTA_SAME, places);
             for (uint32_t k = 0; k < places->len; k++)
-                give(d, &places->data[k], pointee(type));
+                give(d, &places->data[k], pointee(d, type));
         }
         reg++;
     }
@@ -72,7 +80,7 @@ static void take_locals(detect *d, uint32_t func)
         if (!touches[t].ir || ir->insns[touches[t].ir].op != IR_ACCESS) continue;
         const ir_insn *access = &ir->insns[touches[t].ir];
         const image_variable *variable = access->a && !access->b ? variable_of(debug, ir, access->a) : NULL;
-        const image_type *type = variable ? pointee(variable->type) : NULL;
+        const image_type *type = variable ? pointee(d, variable->type) : NULL;
         if (!worth(type)) continue;
         const hb_place *places = hb_places(d->h, &touches[t]);
         for (uint32_t i = 0; i < touches[t].place_count; i++) {
@@ -84,10 +92,10 @@ static void take_locals(detect *d, uint32_t func)
 }
 
 /* The pointer that a word of a typed object is declared as. */
-static const image_type *member_type(const image_type *type, uint64_t offset)
+static const image_type *member_type(const detect *d, const image_type *type, uint64_t offset)
 {
     const image_type *scalar = type ? image_type_at(type, offset, 8) : NULL;
-    return pointee(scalar);
+    return pointee(d, scalar);
 }
 
 typedef struct {
@@ -110,7 +118,7 @@ static void take_word(void *with, const pta_place *word, const pta_places *holds
         type = type->target;
         offset %= type->size;
     }
-    const image_type *target = word->offset < 0 ? NULL : type && type->kind == IMAGE_TYPE_POINTER && !offset ? type->target : member_type(type, offset);
+    const image_type *target = word->offset < 0 ? NULL : type && type->kind == IMAGE_TYPE_POINTER && !offset ? pointee(d, type) : member_type(d, type, offset);
     for (uint32_t i = 0; worth(target) && i < holds->len; i++)
         r->changed |= give(d, &holds->data[i], target);
 }

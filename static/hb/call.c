@@ -38,6 +38,7 @@ static void open_func(hb *h, uint32_t func)
             call.sync = hb_sync(h, h->program->funcs.data[callee].name);
             call.touch = hb_sync_touch_find(h->program->funcs.data[callee].name);
             own->jumps |= strstr(h->program->funcs.data[callee].name, "setjmp") != NULL;
+            own->forks |= !strcmp(h->program->funcs.data[callee].name, "fork");
         }
         own->calls[own->call_count++] = call;
         h->call_insn[stmt->ref] = stmt->insn;

@@ -1,6 +1,11 @@
-/* Objects that nobody else knows yet: what a function does with what it has just allocated, before it stores the address or hands
+/* Objects that nobody else knows: what a function does with what it has just allocated, before it stores the address or hands
  * it on. Another thread that accesses the object has got its address from a word of memory; if the accesses of that word are
- * ordered, so is everything that came before. */
+ * ordered, so is everything that came before.
+ *
+ * And objects that nobody else knows any more: a function that holds a lock loads an address from a word and overwrites the word
+ * before it lets go (it takes the first one out of a queue). Until it hands the object on, others who have taken theirs in the same
+ * way under the same lock, or who reach theirs while they hold it, have another one (ownership as in linear types; O'Hearn, Resources,
+ * concurrency and local reasoning, 2007). An access by an address that was remembered from before is neither of these. */
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -132,4 +137,134 @@ bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
         }
     }
     return false;
+}
+
+/* --- taken out of a container ---------------------------------------------------------------------------------------------------- */
+
+static const hb_touch *load_touch(const hb *h, uint32_t instance, uint32_t insn)
+{
+    uint32_t func = h->instances[instance].func;
+    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
+        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
+            return &h->touches.data[t];
+    return NULL;
+}
+
+/* A lock that is certainly held there, alone. */
+static uint32_t sole_lock(hb *h, hb_point at)
+{
+    uint32_t set = hb_locks_at(h, at);
+    for (uint32_t i = 0; set != UINT32_MAX && i < hb_set_size(h, set); i++) {
+        uint32_t lock = hb_set_lock(h, set, i);
+        if (lock != HB_NONE && !hb_lock_is_value(h, lock) && !hb_lock_shared(h, lock)) return lock;
+    }
+    return HB_NONE;
+}
+
+bool hb_holds_lock(hb *h, hb_point at, uint32_t lock)
+{
+    uint32_t set = hb_locks_at(h, at);
+    for (uint32_t i = 0; set != UINT32_MAX && i < hb_set_size(h, set); i++)
+        if (hb_set_lock(h, set, i) == lock) return true;
+    return false;
+}
+
+/* A store that puts something else where `load` has found an address, on all ways on which it has found one, before anything is
+ * called. */
+static bool is_removed(hb *h, uint32_t instance, const ir_func *ir, ir_value load, uint32_t lock)
+{
+    const lift_func *f = ir->func;
+    uint32_t func = h->instances[instance].func, from = hb_block_of(f, ir->insns[load].insn);
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        const ir_insn *store = &ir->insns[v];
+        if (store->op != IR_STORE || store->width != 8 || !store->b || value_plain(ir, store->b, 8) == load) continue;
+        if (!value_same_access(ir, &ir->insns[ir->insns[load].a], &ir->insns[store->a])) continue;
+        uint32_t to = hb_block_of(f, store->insn);
+        if (to == from ? store->insn < ir->insns[load].insn : !ir_dominates(ir, from, to)) continue;
+        if (to != from) { /* where the address was found not to be zero */
+            value_condition c;
+            const lift_edge *e = f->blocks[to].pred_count == 1 ? &f->edges[f->preds[f->blocks[to].first_pred]] : NULL;
+            if (!e || e->from != from || !value_test(ir, from, e->kind == EDGE_TAKEN, &c) || c.a != load || c.b || c.imm || c.code != VALUE_NOT_EQUAL)
+                continue;
+        }
+        bool calls = false;
+        for (uint32_t c = 0; c < h->funcs[func].call_count; c++) {
+            uint32_t insn = h->funcs[func].calls[c].insn, block = hb_block_of(f, insn);
+            calls |= (block == from && insn > ir->insns[load].insn && (to != from || insn < store->insn)) || (block == to && to != from && insn < store->insn);
+        }
+        if (!calls && hb_holds_lock(h, (hb_point){instance, store->insn}, lock)) return true;
+    }
+    return false;
+}
+
+/* The load whose value a leaf is: here, or in a function that returns it. */
+static ir_value taking_load(const hb *h, uint32_t *instance, const ir_func **ir, ir_value leaf)
+{
+    const ir_insn *insn = &(*ir)->insns[leaf];
+    if (insn->op == IR_LOAD) return (*ir)->insns[insn->a].flags & (IR_PROMOTED | IR_WRITE) ? 0 : leaf;
+    if (insn->op != IR_RESULT || insn->var != IR_RAX) return 0;
+    const hb_call *call = hb_call_at(h, h->instances[*instance].func, (*ir)->insns[insn->a].insn);
+    uint32_t count = 0, first = call ? hb_callees(h, *instance, call->call, &count) : 0;
+    const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
+    ir_value found = 0;
+    for (ir_value r = 1; f && r < f->ir->insn_count; r++) {
+        if (f->ir->insns[r].op == IR_TAIL) return 0;
+        if (f->ir->insns[r].op != IR_RET) continue;
+        ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 8);
+        if (!v || f->ir->insns[v].op != IR_LOAD || (found && found != v)) return 0;
+        found = v;
+    }
+    if (!found) return 0;
+    *instance = h->edges[first].callee;
+    *ir = f->ir;
+    return found;
+}
+
+static bool address_of(const hb *h, const hb_touch *t, value_sum *out)
+{
+    const ir_func *ir = hb_code(h, t->func)->ir;
+    const hb_call *call = t->flags & HB_LIBRARY ? hb_call_at(h, t->func, t->insn) : NULL;
+    if (t->flags & HB_LIBRARY) {
+        sync_range ranges[SYNC_RANGES];
+        if (!call || !call->value || !call->touch || hb_sync_touch_ranges(call->touch, ranges) != 1) return false;
+        *out = value_of(ir, ir->args[ir->insns[call->value].a + IR_CALL_RDI + ranges[0].arg]);
+    } else {
+        if (!t->ir || ir->insns[t->ir].op != IR_ACCESS) return false;
+        *out = value_address(ir, &ir->insns[t->ir]);
+    }
+    return out->known;
+}
+
+uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p)
+{
+    value_sum sum;
+    if (h->program->sites.data[p->place.site].kind != PTA_HEAP || !address_of(h, t, &sum)) return HB_NONE;
+    for (uint32_t k = 0; k < sum.count; k++) {
+        uint32_t instance = t->instance;
+        const lift_func *f = hb_code(h, t->func);
+        const ir_func *ir = f->ir;
+        ir_value leaf = root_of(ir, sum.terms[k].leaf), load = sum.terms[k].factor == 1 ? taking_load(h, &instance, &ir, leaf) : 0;
+        if (!load || !load_touch(h, instance, ir->insns[load].insn)) continue;
+        uint32_t lock = sole_lock(h, (hb_point){instance, ir->insns[load].insn});
+        uint32_t made = f->ir->insns[f->ir->insns[leaf].op == IR_RESULT ? f->ir->insns[leaf].a : leaf].insn;
+        if (lock == HB_NONE || !is_removed(h, instance, ir, load, lock) || is_out(h, t->func, f, leaf, made, t->insn)) continue;
+        return lock;
+    }
+    return HB_NONE;
+}
+
+bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    value_sum sum;
+    const ir_func *ir = hb_code(h, t->func)->ir;
+    if (!hb_holds_lock(h, (hb_point){t->instance, t->insn}, lock) || !address_of(h, t, &sum)) return false;
+    for (uint32_t k = 0; k < sum.count; k++) {
+        const ir_insn *leaf = &ir->insns[root_of(ir, sum.terms[k].leaf)];
+        bool param = false;
+        for (unsigned i = 0; i < 6 && leaf->op == IR_ENTRY; i++)
+            param |= leaf->var == registers[i];
+        if (!param && (leaf->op != IR_LOAD || !hb_holds_lock(h, (hb_point){t->instance, leaf->insn}, lock))) return false;
+    }
+    return true;
 }

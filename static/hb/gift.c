@@ -83,6 +83,22 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
     return true;
 }
 
+/* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
+static bool counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
+{
+    const lift_func *f = hb_instance_code(h, site.instance);
+    const lift_block *header = &f->blocks[f->ir->loops[loop - 1].header];
+    for (uint32_t p = header->first_pred; p < header->first_pred + header->pred_count; p++) {
+        uint32_t from = f->edges[f->preds[p]].from;
+        bool inside = false;
+        for (uint32_t l = f->ir->blocks[from].loop; l && !inside; l = f->ir->loops[l - 1].parent)
+            inside = l == loop;
+        const lift_block *b = &f->blocks[from];
+        if (!inside && b->insn_count && hb_region_has(&h->lives[origin].live, (hb_point){site.instance, b->first_insn + b->insn_count - 1})) return true;
+    }
+    return false;
+}
+
 static void find_gift(hb *h, uint32_t origin, gift *out)
 {
     const hb_origin *o = &h->origins.data[origin];
@@ -113,7 +129,7 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
         if (!sum.known || !loop) continue;
         ir_value counter;
         int64_t step;
-        if (!count_leaf(f->ir, loop, &sum, &counter, &step)) continue;
+        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || counts_again(h, origin, site, loop)) continue;
         *out = (gift){.kind = places.len ? GIFT_ELEMENT : GIFT_NUMBER, .param = p, .site = site, .sum = sum, .counter = counter,
                       .step = step < 0 ? -step : step, .object = object};
         for (uint32_t i = 1; i < places.len; i++) /* elements of one array */

@@ -13,6 +13,23 @@ static void add_guard(hb_guards *out, hb_guard g)
     vec_push(out, g);
 }
 
+/* Whether the index of a lock follows from the index of what is accessed: it is the same, or some bits of it. */
+static bool is_index(const ir_func *ir, ir_value lock, ir_value of, uint64_t *bits)
+{
+    *bits = 0;
+    if (lock == of) return true;
+    const ir_insn *insn = &ir->insns[lock];
+    if (insn->op != IR_AND || insn->b || !insn->a) return false;
+    value_sum whole = value_of(ir, insn->a);
+    const ir_insn *some = &ir->insns[of];
+    *bits = map_hash((uint64_t)insn->imm);
+    if (some->op == IR_AND && !some->b && some->a && !(insn->imm & ~some->imm)) { /* of more bits of the same */
+        value_sum same = value_of(ir, some->a);
+        if (value_same_terms(&whole, &same) && whole.add == same.add) return true;
+    }
+    return whole.known && whole.count == 1 && whole.terms[0].factor == 1 && !whole.add && whole.terms[0].leaf == of;
+}
+
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out)
 {
     const lockset_table *t = &h->locks->table;
@@ -36,10 +53,12 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
         value_sum address = value_address(f->ir, &f->ir->insns[touch->ir]);
         if (e.b != touch->func) continue;
         const value_sum *own = &h->locks->sums.data[e.a];
-        if (address.known && address.count == 1 && own->count == 1 && address.terms[0].leaf == own->terms[0].leaf &&
+        uint64_t bits = 0;
+        if (address.known && address.count == 1 && own->count == 1 && own->known &&
+            is_index(f->ir, own->terms[0].leaf, address.terms[0].leaf, &bits) &&
             address.terms[0].factor >= (int64_t)touch->width) { /* equal addresses have equal indices */
             uint64_t key = map_hash(map_hash((uint64_t)address.terms[0].factor) + (uint64_t)own->terms[0].factor);
-            key = map_hash(map_hash(key + (uint64_t)address.add) + (uint64_t)e.at);
+            key = map_hash(map_hash(key + (uint64_t)address.add) + (uint64_t)e.at + bits);
             add_guard(out, (hb_guard){HB_GUARD_INDEX, e.shared, (uint32_t)key, (int64_t)key});
         }
         if (!value_same_terms(&address, own)) continue;

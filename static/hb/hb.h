@@ -14,10 +14,11 @@
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
- *                that goes round; barrier.c: barriers; separate.c: all of it, asked
+ *                that goes round; last.c: the last of those that count down; barrier.c: barriers; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
- *   fresh.c      objects that nobody else knows yet
+ *   fresh.c      objects that nobody else knows yet, or any more; poll.c: loads that wait
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -139,7 +140,9 @@ bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, co
 
 /* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
 uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
-bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason);
+uint32_t hb_stance_origin(const hb *h, uint32_t stance);
+/* When it is false: why, and whether it is so even without what is created only if calls through unknown pointers lead there. */
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, bool *sure);
 
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
@@ -166,8 +169,15 @@ hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
+/* The access is a load that a loop repeats until it finds what it waits for, in a variable that others change atomically. */
+bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place);
 /* The access is to an object that its function has just allocated and nobody else knows yet. */
 bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p);
+/* The access is to an object that its function has taken out of a word under a lock, and has not handed on: the lock, or HB_NONE. */
+uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p);
+/* The access is to an object that its function, or its caller, has come to while the lock is held. */
+bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock);
+bool hb_holds_lock(hb *h, hb_point at, uint32_t lock);
 /* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
 bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
 

@@ -460,8 +460,49 @@ void hb_lives_open(hb *h)
     }
 }
 
+/* Whether a variable holds the handle of the thread that main is, and nothing else: all that is stored there is what pthread_self
+ * has returned in main. */
+static bool holds_main(const hb *h, const pta_place *place)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        const lift_func *f = hb_instance_code(h, i);
+        if (!f) continue;
+        uint32_t count;
+        const pta_access *accesses = pta_accesses(h->program, h->instances[i].func, &count);
+        pta_places places = {0};
+        for (uint32_t a = 0; a < count; a++) {
+            if (!(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_PROMOTED) continue;
+            pta_access_places_in(h->p, i, &accesses[a], &places);
+            bool meets = false, own = false;
+            for (uint32_t k = 0; k < places.len && !meets; k++)
+                meets = places.data[k].site == place->site && (!places.data[k].exact || places.data[k].offset == place->offset);
+            for (ir_value v = 1; meets && v < f->ir->insn_count; v++) {
+                if (f->ir->insns[v].op != IR_STORE || f->ir->insns[v].insn != accesses[a].insn) continue;
+                const ir_insn *stored = &f->ir->insns[value_plain(f->ir, f->ir->insns[v].b, 8)];
+                const hb_call *call = stored->op == IR_RESULT ? hb_call_at(h, h->instances[i].func, f->ir->insns[stored->a].insn) : NULL;
+                uint32_t func = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+                own = func != PTA_NO_FUNC && !strcmp(h->program->funcs.data[func].name, "pthread_self");
+            }
+            for (uint32_t o = 1; o < h->origins.len && meets; o++)
+                own &= !hb_bit(h->origins.data[o].self, i);
+            if (meets && !own) return vec_free(&places), false;
+            found |= meets;
+        }
+        vec_free(&places);
+    }
+    return found;
+}
+
 void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges)
 {
+    for (uint32_t j = 0; j < h->joins->joins.len && !thread; j++) {
+        const join_call *join = &h->joins->joins.data[j];
+        if (join->sync->kind != SYNC_JOIN || !join->has_from || !holds_main(h, &join->from)) continue;
+        if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
+        for (uint32_t i = 0; i < join->edges.len; i++)
+            vec_push(edges, join->edges.data[i]);
+    }
     for (uint32_t j = 0; j < h->joins->joins.len; j++) {
         const join_call *join = &h->joins->joins.data[j];
         if (!is_only(h, join, thread)) continue;

@@ -134,6 +134,7 @@ void hb_memory_close(hb *h)
     vec_free(&h->memory);
     vec_free(&h->held);
     vec_free(&h->object_list);
+    vec_free(&h->mappings);
     map_free(&h->memory_of);
     map_free(&h->objects);
 }

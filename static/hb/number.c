@@ -36,6 +36,7 @@ typedef struct { /* numbers of the threads that may come here */
 struct hb_numbering {
     map64 numbers; /* origin and access: in `numbered` */
     VEC(numbered) numbered;
+    map64 entries; /* origin and instance: in `masks` */
     map64 sets;    /* origin and access: in `masks` */
     VEC(number_set) masks;
 };
@@ -49,6 +50,7 @@ void hb_numbers_close(hb *h)
 {
     if (!h->numbering) return;
     map_free(&h->numbering->numbers);
+    map_free(&h->numbering->entries);
     map_free(&h->numbering->sets);
     vec_free(&h->numbering->numbered);
     vec_free(&h->numbering->masks);
@@ -482,16 +484,30 @@ static void walk_up(const hb *h, uint32_t origin, hb_point at, number_set *s)
     }
 }
 
-static number_set make_set(const hb *h, uint32_t origin, hb_point at, number_set s, unsigned depth)
+static number_set set_anywhere(const hb *h, uint32_t origin)
 {
-    number_set all = {.never = true, .bounded = true};
-    uint32_t next = 0;
-    bool any = false;
-    walk_up(h, origin, at, &s);
-    if (depth >= NUMBER_DEPTH || at.instance == h->origins.data[origin].instance) return s;
-    for (const pta_call_edge *e; (e = part_caller(h, origin, at.instance, &next)); any = true) {
-        if (hb_spawns(h, e) || !hb_instance_code(h, e->caller)) return s;
-        number_set one = make_set(h, origin, (hb_point){e->caller, h->call_insn[e->call]}, s, depth + 1);
+    const gift *g = &h->gifts->of[origin];
+    int64_t count = g->kind == GIFT_NUMBER && g->step == 1 ? g->count : 0;
+    return (number_set){.bounded = count > 0 && count <= MOST_THREADS, .mask = count >= MOST_THREADS ? ~0ull : (1ull << count) - 1};
+}
+
+/* The numbers of the threads that may enter an instance: those at all of its calls. Each is found once; a function that is on the
+ * way already may be entered by any. */
+static number_set entry_set(hb *h, uint32_t origin, uint32_t instance, unsigned depth)
+{
+    enum { MOST_CALLS = 40 };
+    uint64_t key = (uint64_t)origin << 32 | instance;
+    uint32_t known = map_get(&h->numbering->entries, key), next = 0;
+    if (known != MAP_NONE) return h->numbering->masks.data[known];
+    number_set anywhere = set_anywhere(h, origin), all = {.never = true, .bounded = true};
+    bool any = false, unknown = depth >= MOST_CALLS || instance == h->origins.data[origin].instance;
+    *map_at(&h->numbering->entries, key) = known = h->numbering->masks.len;
+    vec_push(&h->numbering->masks, anywhere);
+    for (const pta_call_edge *e; !unknown && (e = part_caller(h, origin, instance, &next)); any = true) {
+        unknown = hb_spawns(h, e) || !hb_instance_code(h, e->caller);
+        if (unknown) break;
+        number_set one = entry_set(h, origin, e->caller, depth + 1);
+        walk_up(h, origin, (hb_point){e->caller, h->call_insn[e->call]}, &one);
         all.never &= one.never;
         all.bounded &= one.bounded;
         all.mask |= one.mask;
@@ -499,20 +515,21 @@ static number_set make_set(const hb *h, uint32_t origin, hb_point at, number_set
         all.space = one.space;
         all.iteration = one.iteration;
     }
-    return any ? all : s;
+    if (any && !unknown) h->numbering->masks.data[known] = all;
+    return h->numbering->masks.data[known];
 }
 
 static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
 {
-    uint32_t *at = map_at(&h->numbering->sets, (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data));
-    if (*at == MAP_NONE) {
-        *at = h->numbering->masks.len;
-        const gift *g = &h->gifts->of[origin];
-        int64_t count = g->kind == GIFT_NUMBER && g->step == 1 ? g->count : 0;
-        number_set all = {.bounded = count > 0 && count <= MOST_THREADS, .mask = count >= MOST_THREADS ? ~0ull : (1ull << count) - 1};
-        vec_push(&h->numbering->masks, make_set(h, origin, (hb_point){t->instance, t->insn}, all, 0));
+    uint64_t key = (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data);
+    uint32_t known = map_get(&h->numbering->sets, key);
+    if (known == MAP_NONE) {
+        number_set s = entry_set(h, origin, t->instance, 0);
+        walk_up(h, origin, (hb_point){t->instance, t->insn}, &s);
+        *map_at(&h->numbering->sets, key) = known = h->numbering->masks.len;
+        vec_push(&h->numbering->masks, s);
     }
-    return h->numbering->masks.data[*at];
+    return h->numbering->masks.data[known];
 }
 
 /* Threads that are created one by one, each with another constant: different bytes, or code that one of them never runs. */

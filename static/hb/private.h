@@ -17,6 +17,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
+    bool forks; /* and fork */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -64,9 +65,14 @@ typedef struct {
 } hb_stand;
 
 typedef struct { /* order.c */
+    hb_numbers *parents; /* per origin: those that create it */
+    bool *overlaps;      /* per origin: two of it may run at the same time */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+} hb_kin;
+
+typedef struct { /* order.c */
     uint32_t *position;  /* per instance: the position of all its points, HB_NONE: not asked yet, HB_NONE - 1: they differ */
     map64 position_of;   /* instance and instruction */
     map64 position_map;  /* by the regions that have it */
@@ -74,7 +80,13 @@ typedef struct { /* order.c */
     map64 stance_map;    /* origin and position */
     VEC(hb_stand) stances;
     map64 stance_pairs;  /* whether they are ordered, and why not */
-} hb_kin;
+} hb_positions;
+
+typedef struct { /* process.c: a shared mapping of a file */
+    uint32_t func;
+    uint32_t call; /* IR_CALL */
+    uint32_t object;
+} hb_mapping;
 
 typedef struct {
     uint32_t site, context;
@@ -100,7 +112,8 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
-    hb_kin *kin;
+    hb_kin kin[2];           /* by all creations that are known; by those that are sure (hb_origin.sure) */
+    hb_positions positions;
     hb_life *lives;          /* per origin */
     struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
@@ -108,12 +121,14 @@ struct hb {
     map64 memory_of;         /* object: number of its first word in memory */
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
+    VEC(hb_mapping) mappings;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
     struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
     struct hb_turns *turns;
+    struct hb_lasts *lasts;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -227,7 +242,7 @@ void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
 
-/* --- publish.c, turn.c, barrier.c ---- */
+/* --- publish.c, turn.c, last.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
@@ -236,10 +251,21 @@ void hb_turns_open(hb *h);
 void hb_turns_close(hb *h);
 /* Both need the one token that goes round. */
 bool hb_turns_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_lasts_open(hb *h);
+void hb_lasts_close(hb *h);
+/* One of them has found a counter to be zero that the other had not decreased yet, or is the only one to find it so. */
+bool hb_lasts_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- process.c ---- */
+/* One of the points is run by the child of a fork, in memory that is its own. */
+bool hb_processes_apart(const hb *h, hb_point a, hb_point b, const hb_place *place);
+
+/* The object that a place of an object is in: the same for all mappings of one file. */
+uint32_t hb_mapped_object(hb *h, const pta_place *place, uint32_t object);
 
 /* --- memory.c ---- */
 void hb_words_open(hb *h);  /* what words of memory hold; then, with origins: */

@@ -65,7 +65,7 @@ static void take_channels(hb *h)
 /* A thread that somebody waits for, who need not be the one that created it: all that it does comes before. */
 static void take_joins(hb *h)
 {
-    for (uint32_t o = 1; o < h->origins.len; o++) {
+    for (uint32_t o = 0; o < h->origins.len; o++) {
         token t = {.object = HB_NONE, .at = -1, .is_end = true, .poster = o};
         if (h->origins.data[o].overlaps) continue;
         hb_joins_of(h, o, &t.waits, &t.edges);
@@ -129,7 +129,7 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
     token t = {.object = x->object, .at = x->at, .width = x->width};
-    bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width), all_locked = true, agreed = true;
+    bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), all_locked = true, agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
     for (uint32_t i = 0; i < h->touches.len && agreed; i++) {
         const hb_touch *touch = &h->touches.data[i];

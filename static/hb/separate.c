@@ -1,10 +1,23 @@
 /* Pairs that creation and joins leave open: different bytes after all, or order by something that one waits for. */
 #include "static/hb/private.h"
 
+/* What OpenMP calls to put the results of its threads together, two at a time, when they have come to the end: of their variables. */
+static bool is_reduction(const hb *h, const hb_touch *t, const hb_place *p)
+{
+    if (h->program->sites.data[p->place.site].kind != PTA_FRAME || h->in_first[t->instance] == h->in_first[t->instance + 1]) return false;
+    for (uint32_t i = h->in_first[t->instance]; i < h->in_first[t->instance + 1]; i++) {
+        uint32_t caller = h->edges[h->in_edge[i]].caller;
+        if (hb_instance_code(h, caller) || strncmp(h->program->funcs.data[h->instances[caller].func].name, "__kmpc_reduce", 13)) return false;
+    }
+    return true;
+}
+
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb)
 {
     hb_point at = {a->instance, a->insn}, bt = {b->instance, b->insn};
     if (hb_specific(h, h->extents.data[pa->extent].object)) return true; /* of what one thread has set for a key: its own */
+    if (is_reduction(h, a, pa) || is_reduction(h, b, pb)) return true;
+    if (hb_processes_apart(h, at, bt, pa)) return true;
     return hb_gifts_apart(h, x, a, pa, y, b, pb) || hb_tokens_order(h, x, at, y, bt) || hb_turns_order(h, x, at, y, bt) ||
-           hb_barriers_order(h, x, at, y, bt);
+           hb_lasts_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
 }

@@ -24,6 +24,7 @@ hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open)
     const pta_site *site = &h->program->sites.data[place->site];
     hb_extent x = {.object = hb_object(h, site->memory, place->context), .at = site->base + place->offset, .low = -FAR,
                    .high = FAR, .width = width ? width : 1};
+    if (site->kind == PTA_HEAP) x.object = hb_mapped_object(h, place, x.object);
     if (site->size && !site->open) {
         x.low = site->base;
         x.high = site->base + (int64_t)site->size;

@@ -89,6 +89,23 @@ static ir_value first_load(const ir_func *ir, ir_value v)
     return v;
 }
 
+/* The first value that is computed in the same way, with a constant, from the same one: a remainder, a few bits. */
+static ir_value first_equal(const ir_func *ir, ir_value v, unsigned depth)
+{
+    const ir_insn *insn = &ir->insns[v];
+    if (insn->op == IR_LOAD) return first_load(ir, v);
+    bool simple = insn->op == IR_AND || insn->op == IR_OR || insn->op == IR_XOR || insn->op == IR_SHR || insn->op == IR_SAR || insn->op == IR_MUL;
+    if (!simple || insn->b || !insn->a || depth > 1) return v;
+    ir_value of = first_equal(ir, value_plain(ir, insn->a, 4), depth + 1);
+    for (ir_value u = 1; u < v; u++) {
+        const ir_insn *other = &ir->insns[u];
+        if (other->op == insn->op && other->width == insn->width && other->imm == insn->imm && !other->b && other->a &&
+            first_equal(ir, value_plain(ir, other->a, 4), depth + 1) == of)
+            return u;
+    }
+    return v;
+}
+
 static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
 {
     ir_value leaf = value_plain(ir, v, 4);
@@ -96,7 +113,7 @@ static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s
         s->add += ir->insns[leaf].imm * factor;
         return;
     }
-    if (leaf && ir->insns[leaf].op == IR_LOAD && depth < 4) leaf = first_load(ir, leaf);
+    if (leaf && depth < 4) leaf = first_equal(ir, leaf, 0);
     add_term(s, leaf, factor);
 }
 

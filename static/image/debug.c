@@ -405,6 +405,23 @@ const image_type *image_struct_of_size(const image *img, uint64_t size)
     return type;
 }
 
+const image_type *image_struct_named(const image *img, const char *name)
+{
+    static const unsigned tags[] = {DW_TAG_structure_type, DW_TAG_union_type, DW_TAG_class_type};
+    const image_type *type = NULL;
+    if (!img->has_debug || !*name) return NULL;
+    pthread_mutex_lock(&img->private->lock);
+    debug_index *index = index_get(img);
+    for (size_t i = 0; !type && i < sizeof tags / sizeof *tags; i++) {
+        const uint64_t *number = map64_find(&index->definitions, definition_key(tags[i], 0, name));
+        type_definition *found = number ? &index->definition_list.data[*number - 1] : NULL;
+        if (found && !found->ambiguous) type = type_at(index, &found->die);
+    }
+    type_finish(index);
+    pthread_mutex_unlock(&img->private->lock);
+    return type;
+}
+
 /* What is inlined at `addr` into `function`, innermost first, then the function itself. */
 static uint32_t frames_of(debug_index *index, debug_function *function, uint64_t addr, image_line at,
                           image_frame *frames, uint32_t max)

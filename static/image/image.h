@@ -266,6 +266,8 @@ const image_variable *image_global_at(const image *img, uint64_t addr);
 const image_variable *image_global_tls(const image *img, uint64_t offset);
 /* The only struct of that size; NULL: there is none, or there are several. */
 const image_type *image_struct_of_size(const image *img, uint64_t size);
+/* The struct, union or class of that name outside of all others; NULL: there is none, or there are several that differ. */
+const image_type *image_struct_named(const image *img, const char *name);
 uint32_t image_globals(const image *img, const image_variable **all);
 
 /* Damaged debug records that were passed over so far (`unread` counts those met while opening). */

@@ -180,8 +180,9 @@ static bool is_written_soon(const placer *p, uint32_t number, uint32_t end, cons
             const ir_insn *access = &ir->insns[v];
             if (is_own_frame(ir, access)) continue;
             if (access->flags & strange) return false;
-            if (!known && (!place_decode(p->module->img, &p->func->insns[i], &decoded) || !decoded.is_vector)) return false;
+            if (!known && !place_decode(p->module->img, &p->func->insns[i], &decoded)) return false;
             known = true;
+            if (!decoded.is_vector) return false;
             if (access->flags & IR_WRITE && is_same_place(access, read)) return decoded.operand_count == 1;
         }
     }

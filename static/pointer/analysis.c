@@ -113,11 +113,12 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
 {
     id_list uses = {0}, moved = {0};
     if (p->plain && !p->stale) {
+        p->plain->targets_changed = false;
         if (update_plain(p, edits, count, before, error)) return -1;
-        context_changed(p, p->plain, &moved);
+        if (p->plain->targets_changed) context_changed(p, p->plain, &moved);
         for (uint32_t i = 0; i < moved.len; i++)
             delete_use(p, moved.data[i]);
-        context_note_plain(p, p->plain);
+        if (p->plain->targets_changed) context_note_plain(p, p->plain);
     }
     for (uint32_t i = 0; i < count; i++) {
         bool *dead = dead_flag(p, &edits[i]);

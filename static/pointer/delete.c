@@ -141,6 +141,7 @@ static void check_life(pta *p, uint32_t instance)
     if (!i->live || i->root) return;
     if (p->options.algorithm == PTA_IPA && support_life(p, instance, &state(p)->work)) return;
     i->live = false;
+    p->targets_changed = true;
     vec_push(&state(p)->unborn, instance);
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t s = 0; s < count; s++)
@@ -192,6 +193,7 @@ void delete_use(pta *p, uint32_t use)
         uses->data[at] = uses->data[--uses->len];
     }
     if (stmt->kind == PTA_CALL) {
+        p->targets_changed = true;
         if (pointer == NO_NODE) {
             if (p->program->calls.data[stmt->ref].func != PTA_NO_FUNC)
                 retract_call(p, use, p->program->calls.data[stmt->ref].func, NO_KEY);
@@ -220,7 +222,9 @@ static void retract_uses(pta *p, uint32_t node, pta_key key)
             next = p->edges.data[e].next;
             if (p->edges.data[e].key == key) retract_edge(p, e);
         }
-        if (graph_stmt(p, use)->kind == PTA_CALL) retract_calls(p, use, key);
+        if (graph_stmt(p, use)->kind != PTA_CALL) continue;
+        p->targets_changed = true;
+        retract_calls(p, use, key);
     }
 }
 
@@ -318,7 +322,7 @@ static void answer_doubt(pta *p, uint32_t object)
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 100000 + 4 * p->live_edges : UINT64_MAX;
+    return p->options.algorithm == PTA_IPA ? 200000 + 8 * p->live_edges : UINT64_MAX;
 }
 
 static void wake_tamed(pta *p)

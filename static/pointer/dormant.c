@@ -73,7 +73,7 @@ static void need_reason(sweeper *s, uint32_t node, uint32_t at)
     }
     if (key == set_wild_key()) {
         for (uint32_t i = 0; i < n->set.len; i++)
-            if (set_is_loose(n->set.keys[i]) && n->set.ranks[i] <= rank) need_at(s, node, i);
+            if (set_is_loose(n->set.keys[i])) need_at(s, node, i); /* younger ones in reserve */
         return;
     }
     for (uint32_t i = 0; i < n->in.len; i++) {
@@ -145,6 +145,7 @@ static void drop_facts(sweeper *s)
 
 void dormant_forget(pta *p)
 {
+    p->made_wild = 0;
     sweeper s = {.p = p, .first = base_alloc(((size_t)p->nodes.len + 1) * sizeof *s.first)};
     s.first[0] = 0;
     for (uint32_t n = 0; n < p->nodes.len; n++)
@@ -156,5 +157,4 @@ void dormant_forget(pta *p)
     free(s.first);
     free(s.needed);
     vec_free(&s.work);
-    p->made_wild = 0;
 }

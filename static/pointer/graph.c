@@ -289,6 +289,7 @@ void graph_make_live(pta *p, uint32_t instance)
     graph_instance *i = &p->instances.data[instance];
     if (i->live) return;
     i->live = i->waiting = true;
+    p->targets_changed = true;
     i->rank = p->now + 1; /* younger than the call */
     vec_push(&p->born, instance);
 }
@@ -353,6 +354,7 @@ void graph_add_use(pta *p, uint32_t use)
     const pta_stmt stmt = *graph_stmt(p, use);
     if (stmt.dead) return;
     pta_operand pointer = pointer_of(p, &stmt);
+    p->targets_changed |= stmt.kind == PTA_CALL;
     if (pointer.var != PTA_NO_VAR) {
         uint32_t node = var_node(p, instance, pointer.var), component = graph_component(p, node);
         vec_push(&p->nodes.data[node].uses, use);
@@ -439,6 +441,7 @@ void graph_apply_key(pta *p, uint32_t use, pta_key key)
     const pta_stmt stmt = *graph_stmt(p, use);
     uint32_t instance = p->uses.data[use].instance;
     pta_operand pointer = pointer_of(p, &stmt);
+    p->targets_changed |= stmt.kind == PTA_CALL;
     graph_label label = {pointer.delta, stmt.kind == PTA_CALL ? PTA_SAME : stmt.stride};
     pta_key at = graph_transfer(p, key, &label);
     if (!at) return;

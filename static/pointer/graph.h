@@ -146,6 +146,7 @@ struct pta {
     VEC(stmt_place) pointer_calls; /* calls through pointers */
     map64 plain_calls;            /* what each of them goes to without contexts: number in plain_targets, context.c */
     id_list plain_targets;
+    bool targets_changed;         /* what calls through pointers go to may not be what it was */
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */

@@ -54,10 +54,18 @@ bool set_covers(const pta_set *set, pta_key key, set_world world)
     return wild_covers(set, key, world) || class_covers(set, key, world);
 }
 
+/* A set that is wild by itself keeps some more of what makes it so, in reserve. */
+static bool is_dropped(const pta_set *set, pta_key key, set_world world)
+{
+    if (!world.drops || !wild_covers(set, key, world)) return false;
+    bool by_itself = set->reasons && set->reasons[0] == SET_NO_REASON;
+    return !by_itself || set->loose > 2 * world.wild_at || !set_is_loose(key);
+}
+
 /* A key that is not there would not change anything. */
 static bool is_idle(const pta_set *set, pta_key key, set_world world)
 {
-    return (world.drops && wild_covers(set, key, world)) || class_covers(set, key, world);
+    return is_dropped(set, key, world) || class_covers(set, key, world);
 }
 
 bool set_knows(const pta_set *set, pta_key key, set_world world)
@@ -274,7 +282,7 @@ void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uin
         uint32_t to = at;
         while (to < set->len && key_object(set->keys[to]) == object)
             to++;
-        if (world.drops && wild_covers(set, keys[i], world)) {
+        if (is_dropped(set, keys[end - 1], world)) { /* a class comes last */
             i = end;
             continue;
         }

@@ -9,7 +9,7 @@
 #include "static/pointer/graph.h"
 
 enum { DEPTH = 200 };    /* of a proof */
-enum { VISITS = 400 };   /* in one search for proofs */
+enum { VISITS = 200 };   /* in one search for proofs */
 enum { CANDIDATES = 48 }; /* neighbours that are tried */
 
 typedef struct {
@@ -17,6 +17,7 @@ typedef struct {
     uint64_t below; /* what all ranks of a proof must be below */
     map64 seen;     /* what could not be lowered so far, or is being tried */
     uint32_t visits, depth;
+    uint64_t *work; /* edges looked at */
 } proof;
 
 static bool lower_life(proof *f, uint32_t instance);
@@ -89,6 +90,7 @@ static uint32_t oldest_source(const pta *p, const graph_edge *e, pta_key key)
 static bool lower_reason(proof *f, uint32_t edge, uint32_t node, pta_key key, uint64_t *reasons)
 {
     graph_edge *e = &f->p->edges.data[edge];
+    ++*f->work;
     if (e->to != node) return false; /* removed */
     if (e->from == NO_NODE) {
         if (e->key != key || !lower_edge(f, e)) return false;
@@ -102,15 +104,76 @@ static bool lower_reason(proof *f, uint32_t edge, uint32_t node, pta_key key, ui
     return true;
 }
 
-/* The closure of several keys is left as it is. */
+/* SET_WILD of a node that is wild by itself: enough of what it is wild for. */
+static bool lower_loose(proof *f, uint32_t node, uint64_t *reasons)
+{
+    const pta_set *set = &f->p->nodes.data[node].set;
+    uint32_t loose = 0, last = 0;
+    for (unsigned later = 0; later < 2; later++) /* what is old enough already comes first */
+        for (uint32_t i = 0; i < set->len && loose <= f->p->options.wild_at; i++) {
+            bool old = set->ranks[i] < f->below;
+            if (!set_is_loose(set->keys[i]) || key_object(set->keys[i]) == last || (later ? old : !old) || !lower_fact(f, node, i)) continue;
+            last = key_object(set->keys[i]);
+            loose++;
+            if (set->ranks[i] > *reasons) *reasons = set->ranks[i];
+        }
+    return loose > f->p->options.wild_at;
+}
+
+/* A class that is the closure of several keys: enough of them. */
+static bool lower_closure(proof *f, uint32_t node, pta_key key, uint64_t *reasons)
+{
+    const graph_node *n = &f->p->nodes.data[node];
+    key_list found = {0}, added = {0};
+    pta_set all = {0};
+    uint32_t object = key_object(key);
+    for (uint32_t i = 0; i < n->in.len && i < CANDIDATES; i++) {
+        graph_edge *e = &f->p->edges.data[n->in.data[i]];
+        const pta_set *from = e->from == NO_NODE ? NULL : &f->p->nodes.data[e->from].set;
+        uint32_t k = from ? set_group(from, object) : 0;
+        bool brings = from ? k < from->len && key_object(from->keys[k]) == object : key_object(e->key) == object;
+        ++*f->work;
+        if (!brings || !lower_edge(f, e)) continue;
+        if (!from) vec_push(&found, e->key);
+        for (; from && k < from->len && key_object(from->keys[k]) == object; k++) {
+            pta_key is = e->label ? graph_transfer(f->p, from->keys[k], &f->p->labels.data[e->label]) : from->keys[k];
+            if (!is || !lower_fact(f, e->from, k)) continue;
+            vec_push(&found, is);
+            if (from->ranks[k] > *reasons) *reasons = from->ranks[k];
+        }
+        if (e->rank > *reasons) *reasons = e->rank;
+    }
+    keys_sort(found.data, &found.len);
+    set_add(&all, found.data, found.len, 0, graph_world(f->p), &added);
+    bool yes = set_find(&all, key) != UINT32_MAX;
+    set_free(&all);
+    vec_free(&found);
+    vec_free(&added);
+    return yes;
+}
+
+/* By its reason; SET_WILD, on which most depends, also by another. */
 static bool lower_fact(proof *f, uint32_t node, uint32_t at)
 {
     pta_set *set = &f->p->nodes.data[node].set;
     if (set->ranks[at] < f->below) return true;
-    if (set->reasons[at] == SET_NO_REASON || !enter(f, node, at)) return false;
+    if (!enter(f, node, at)) return false;
+    pta_key key = set->keys[at];
     uint64_t reasons = 0;
-    bool proved = lower_reason(f, set->reasons[at], node, set->keys[at], &reasons);
-    return leave(f, &set->ranks[at], reasons, proved);
+    uint32_t reason = set->reasons[at];
+    bool proved = reason != SET_NO_REASON && lower_reason(f, reason, node, key, &reasons);
+    if (!proved && key == set_wild_key() && set->loose > f->p->options.wild_at) {
+        reasons = 0;
+        reason = SET_NO_REASON;
+        proved = lower_loose(f, node, &reasons);
+    }
+    if (!proved && reason == SET_NO_REASON && key != set_wild_key()) proved = lower_closure(f, node, key, &reasons);
+    const id_list *in = &f->p->nodes.data[node].in;
+    for (uint32_t i = 0; key == set_wild_key() && i < in->len && i < CANDIDATES && !proved; i++)
+        proved = lower_reason(f, reason = in->data[i], node, key, &reasons);
+    if (!leave(f, &set->ranks[at], reasons, proved)) return false;
+    set->reasons[at] = reason;
+    return true;
 }
 
 static bool lower_call(proof *f, call_in *call)
@@ -207,10 +270,10 @@ static bool is_closure(const pta *p, uint32_t node, pta_key key, uint64_t rank)
 }
 
 /* A reason that is younger and does not depend on the fact. */
-static bool find_younger(pta *p, uint32_t node, uint32_t fact, uint32_t *reason)
+static bool find_younger(pta *p, uint32_t node, uint32_t fact, uint32_t *reason, uint64_t *work)
 {
     const graph_node *n = &p->nodes.data[node];
-    proof f = {.p = p, .below = n->set.ranks[fact]};
+    proof f = {.p = p, .below = n->set.ranks[fact], .work = work};
     bool found = false;
     *map_at(&f.seen, (uint64_t)node << 32 | fact) = 0; /* no reason for itself */
     for (uint32_t i = 0, tried = 0; i < n->in.len && tried < CANDIDATES && f.visits < VISITS && !found; i++) {
@@ -242,7 +305,7 @@ bool support_find(pta *p, uint32_t node, uint32_t fact, uint32_t *reason, uint64
     *reason = SET_NO_REASON;
     if (key == set_wild_key() && is_wild_by_itself(p, set, rank)) return true;
     if (is_class(key) && key != set_wild_key() && is_closure(p, node, key, rank)) return true;
-    return find_younger(p, node, fact, reason);
+    return find_younger(p, node, fact, reason, work);
 }
 
 bool support_life(pta *p, uint32_t instance, uint64_t *work)
@@ -251,7 +314,7 @@ bool support_life(pta *p, uint32_t instance, uint64_t *work)
     *work += i->callers.len;
     for (uint32_t c = 0; c < i->callers.len; c++)
         if (i->callers.data[c].rank < i->rank && p->instances.data[p->uses.data[i->callers.data[c].use].instance].live) return true;
-    proof f = {.p = p, .below = i->rank};
+    proof f = {.p = p, .below = i->rank, .work = work};
     bool found = false;
     *map_at(&f.seen, (uint64_t)instance << 32 | UINT32_MAX) = 0;
     for (uint32_t c = 0; c < i->callers.len && c < CANDIDATES && !found; c++)

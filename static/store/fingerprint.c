@@ -5,7 +5,6 @@
 
 #include <omp.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #include "static/pointer/map.h"
 
@@ -20,16 +19,6 @@ typedef struct {
     map64 functions; /* names, or entries, by order of first use */
     map64 seen;      /* addresses of data that has no name */
 } printer;
-
-uint64_t store_name_hash(const char *name)
-{
-    return store_hash(name, strlen(name), 0) | 1; /* 0: no name */
-}
-
-uint64_t store_hash(const void *bytes, size_t size, uint64_t seed)
-{
-    return XXH3_64bits_withSeed(bytes, size, seed);
-}
 
 static void put(printer *p, const void *bytes, uint32_t size)
 {

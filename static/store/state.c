@@ -13,11 +13,22 @@
 #include "static/store/store.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "static/pointer/map.h"
 
 enum { VERSION = 1, HEADER = 24 };
 static const char MAGIC[8] = "RACESTAT";
+
+uint64_t store_name_hash(const char *name)
+{
+    return store_hash(name, strlen(name), 0) | 1; /* 0: no name */
+}
+
+uint64_t store_hash(const void *bytes, size_t size, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(bytes, size, seed);
+}
 
 typedef struct {
     bool reading;

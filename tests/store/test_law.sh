@@ -62,6 +62,47 @@ kill -INT $pid
 wait $pid
 [ $? = 0 ] || fail "exit code after the papers' edits"
 
+# a function of another object that returns, or does not: what lies behind its calls is code, or is not
+rm -rf obj && mkdir obj
+cat >die.c <<'END'
+#include <stdlib.h>
+int rest(int);
+#if ENDS == 2
+void die(int code) { rest(code); for (;;) rest(code); }
+#elif ENDS
+void die(int code) { exit(code); }
+#else
+void die(int code) { rest(code); }
+#endif
+END
+cat >rest.c <<'END'
+#include <pthread.h>
+int behind;
+void die(int);
+int rest(int n) { return n + 1; }
+static void *work(void *arg) { if (arg) die(1); behind++; return 0; }
+static void *other(void *arg) { die(2); behind++; return 0; }
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, work, &behind);
+    pthread_create(&b, 0, other, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+END
+compile -fno-inline rest.c -o obj/rest.o
+compile -DENDS=1 die.c -o obj/prog.o
+begin
+expect_names "" "behind a call that never returns"
+for ends in 0 2 0 1 2; do
+    edit compile -DENDS=$ends die.c
+    if [ $ends = 0 ]; then expect_names "race behind," "behind a call that returns"; else expect_names "" "ENDS=$ends"; fi
+done
+kill -INT $pid
+wait $pid
+
 # statements of a program of three objects
 rm -rf obj && mkdir obj
 for f in racy_counter locked_list heap_object; do

@@ -114,6 +114,15 @@ tail -n 1 out >line
 checks=$((checks + 1))
 [ "$(grep -c '"id"' scratch)" = 2 ] || fail "from scratch: $(grep '"id"' scratch)"
 
+# a linked program, linked anew
+gcc -pthread -o prog obj/*.o
+"$RACE" watch -j1 --changes 1 prog >out 2>err &
+pid=$!
+wait_for out '^watching 1 file,.* 2 races' 1
+sed -i 's/hits++/__sync_fetch_and_add(\&hits, 1)/' src/data.c && compile data && gcc -pthread -o prog obj/*.o
+wait $pid
+grep -q '^gone: race on hits' out || fail "the program that was linked anew: $(cat out err)"
+
 expect_error "$RACE" watch
 expect_error "$RACE" watch nowhere
 echo text >note.txt

@@ -1,9 +1,10 @@
 /* How fast and how precise the pointer analysis is, as tables; tools/bench-pointer finds programs for it.
  *
- *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... [--threads N]...
- *             [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...
+ *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]...
+ *             [--threads N]... [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...
  *
  * A program is one file or several modules. Without one of the first four options: --scratch and --updates.
+ * --processor: the time of the processor is measured, of all threads together, for machines that others use too.
  * --edits: random statements that are deleted and inserted again (2000), --reset-edits: of them with `reset` (a tenth).
  * --seconds: limit of each measurement: an analysis from scratch, or all edits of one row. --memory: limit of the
  * address space of each. What goes beyond says so in its row. Exit 0: all rows are there, with or without numbers. */
@@ -35,7 +36,7 @@ typedef struct {
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--context C]... [--algorithm A]... "
+            "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]... "
             "[--threads N]...\n"
             "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...\n");
     return 2;
@@ -135,6 +136,7 @@ static bool set_flag(bench *b, const char *name)
                  : !strcmp(name, "--updates")   ? &b->updates
                  : !strcmp(name, "--precision") ? &b->precision
                  : !strcmp(name, "--scale")     ? &b->scale
+                 : !strcmp(name, "--processor") ? &b->limits.processor
                                                 : NULL;
     if (flag) *flag = true;
     return flag;

@@ -9,6 +9,7 @@
 typedef struct {
     uint32_t seconds; /* of one measurement; 0: any */
     uint32_t memory;  /* megabytes of address space; 0: any */
+    bool processor;   /* time of the processor, of all threads together, is measured, not what has passed */
 } bench_limits;
 
 typedef enum { BENCH_DONE, BENCH_TIME, BENCH_MEMORY, BENCH_FAILED } bench_end;
@@ -43,6 +44,7 @@ void bench_tell(bench_child *child, const bench_note *note);
 void bench_fail(bench_child *child, const char *text);
 volatile int *bench_stop(void); /* for pta_options */
 void bench_arm(double seconds); /* it becomes 1 after that time; 0: never */
+double bench_now(const bench_child *child);
 double bench_peak(void);        /* megabytes of this process */
 
 /* --- measure.c --------------------------------------------------------------------------------------------------- */

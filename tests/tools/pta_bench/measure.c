@@ -21,13 +21,15 @@ static pta *open_limited(bench_child *child, pta_options options)
 
 static void work_scratch(bench_child *child, const void *with)
 {
+    double start = bench_now(child);
     pta *p = open_limited(child, *(const pta_options *)with);
+    double seconds = bench_now(child) - start;
     if (!p) return;
     pta_stats s;
     pta_statistics(p, &s);
     bench_tell(child, &(bench_note){
                           .kind = NOTE_VALUES,
-                          .value = {s.seconds, bench_peak(), (double)s.nodes, (double)s.facts, (double)s.instances}});
+                          .value = {seconds, bench_peak(), (double)s.nodes, (double)s.facts, (double)s.instances}});
 }
 
 static void take_scratch(void *to, const bench_note *note)
@@ -84,15 +86,15 @@ typedef struct {
     double left;   /* seconds that it may still take */
 } column_state;
 
-static double timed_update(column_state *c, const pta_edit *edit, bool limited)
+static double timed_update(const bench_child *child, column_state *c, const pta_edit *edit, bool limited)
 {
     race_error error;
     if (limited) bench_arm(c->left);
-    double start = tool_now();
+    double start = bench_now(child), passed = tool_now();
     int status = pta_update(c->p, edit, 1, &error);
-    double seconds = tool_now() - start;
+    double seconds = bench_now(child) - start;
     if (limited) bench_arm(0);
-    c->left -= seconds;
+    c->left -= tool_now() - passed;
     return status ? -1 : seconds;
 }
 
@@ -121,8 +123,8 @@ static void work_edits(bench_child *child, const void *with)
         for (uint32_t turn = 0; turn < plan->column_count; turn++) {
             uint32_t c = (e + turn) % plan->column_count; /* nobody is always first */
             if (!columns[c].p || e % plan->columns[c].every) continue;
-            double deletion = timed_update(&columns[c], &gone, limited);
-            double insertion = deletion < 0 ? -1 : timed_update(&columns[c], &back, limited);
+            double deletion = timed_update(child, &columns[c], &gone, limited);
+            double insertion = deletion < 0 ? -1 : timed_update(child, &columns[c], &back, limited);
             if (insertion < 0) {
                 program->funcs.data[gone.func].stmts.data[gone.stmt].dead = false;
             } else {

@@ -67,6 +67,11 @@ static inline void test_yield(void *context)
 }
 
 /* Not under ThreadSanitizer, which does not know it. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #ifndef __SANITIZE_THREAD__
 static inline void test_barrier(void *context)
 {

@@ -1,0 +1,25 @@
+#!/bin/sh
+# The rules that tell accesses apart and put them in order, one by one: programs in which a rule holds for every access that it is
+# about are reported without a false alarm, and programs in which it seems to hold are reported.
+# ctest: release only
+. "$RACE_SOURCE/tests/lib/check.sh"
+[ -f "$RACE_BUILD/samples/verdicts.tsv" ] || skip "the samples with verdicts are not built"
+
+score() { # LIMIT SAMPLE...
+    checks=$((checks + 1))
+    limit=$1
+    shift
+    "$RACE_SOURCE/tools/score-check" --build "$RACE_BUILD" --race "$RACE" --details --limit "$limit" "$@" >"$work/out" 2>"$work/err" ||
+        fail "$*: $(grep -E 'missed: [0-9]|false: [0-9]' "$work/out" | head -5)"
+    [ ! -s "$work/err" ] || fail "$(head -1 "$work/err")"
+}
+
+score 0 pipe_ message_wrong mqueue_right sigwait_           # what is sent comes before what is received; a token goes round
+score 0 exit_ timedlock_ rwlock_right once_right            # whoever joins; locks that may not be had; what a once has passed
+score 0 key_right c11_right process_fork_right              # keys and their destructors; the child of a fork
+score 0 io_right ranges_right                               # numbers, through library functions
+score 0 omp_depend_ omp_task_wrong omp_taskloop_wrong mmap_ # tasks; one file mapped twice
+# Two messages for one, an object that stays where it was, numbers that are given out twice, a use behind the last reference, a task
+# in front of the group.
+score 15 token_wrong handover_wrong number_wrong count_wrong omp_group_wrong
+finish
