@@ -40,6 +40,7 @@ typedef struct {
     uint32_t *first; /* per function: its direct calls in `sites` */
     passing_site *sites;
     VEC(uint64_t) work; /* func << 32 | value */
+    VEC(uint32_t) seconds; /* functions whose second result is wanted */
     bool pointers_give2; /* somebody reads the second result of a call through a pointer */
     bool *taken, *outside; /* per function: its address is taken; it may be called from outside */
 } passing;
@@ -89,7 +90,7 @@ static void read_declaration(pta_program *program, uint32_t func, passing_func *
     if (!about->pair) f->gives = PASSING_RET;
     if (strchr(f->name, '.')) return;
     unsigned count = debug->returns && is_aggregate(debug->returns);
-    for (uint32_t i = 0; i < debug->parameter_count; i++)
+    for (uint32_t i = 0; i < debug->parameter_count && count < PASSING_ARGS; i++)
         count += most_registers(debug->variables[i].type);
     f->takes = count < PASSING_ARGS ? (uint16_t)((1u << count) - 1) : PASSING_ALL;
     about->sure = (uint8_t)f->takes;
@@ -133,6 +134,12 @@ static void want_second(passing *p, uint32_t func)
     passing_func *f = &p->funcs[func];
     if (f->gives2 || !f->ir || !(p->program->funcs.data[func].gives & PASSING_RET2)) return;
     f->gives2 = true;
+    vec_push(&p->seconds, func);
+}
+
+static void follow_second(passing *p, uint32_t func)
+{
+    const passing_func *f = &p->funcs[func];
     for (ir_value v = 1; v < f->ir->insn_count; v++)
         if (f->ir->insns[v].op == IR_RET) want(p, func, f->ir->args[f->ir->insns[v].a + IR_RET_RDX]);
     for (uint32_t i = 0; i < f->calls.len; i++)
@@ -216,7 +223,11 @@ static void find_wanted(passing *p)
             if (func->sure >> a & 1) want_argument(p, f, a);
         if (p->outside[f] || func->pair || means_second(func)) want_second(p, f);
     }
-    while (p->work.len) {
+    while (p->work.len || p->seconds.len) {
+        if (p->seconds.len) {
+            follow_second(p, p->seconds.data[--p->seconds.len]);
+            continue;
+        }
         uint64_t item = p->work.data[--p->work.len];
         follow(p, (uint32_t)(item >> 32), (uint32_t)item);
     }
@@ -441,4 +452,5 @@ void passing_find(pta_program *program, const generate_module *about)
     free(p.taken);
     free(p.outside);
     vec_free(&p.work);
+    vec_free(&p.seconds);
 }

@@ -11,6 +11,8 @@
 
 enum { DEPTH = 12, ROUNDS = 8 };
 
+static const int64_t LARGEST = 1ll << 31; /* types and offsets: what is larger is not believed */
+
 typedef struct {
     const generator *g;
     typed_value *types;
@@ -24,8 +26,8 @@ static bool is_byte(const image_type *type)
 
 static typed_value pointer_to(const image_type *type, int64_t at)
 {
-    bool known = type && type->size && type->kind != IMAGE_TYPE_VOID && !type->is_declaration;
-    return known ? (typed_value){.to = type, .at = at} : (typed_value){0};
+    bool known = type && type->size && type->size < (uint64_t)LARGEST && type->kind != IMAGE_TYPE_VOID && !type->is_declaration;
+    return known && at > -LARGEST && at < LARGEST ? (typed_value){.to = type, .at = at} : (typed_value){0};
 }
 
 /* A value that is declared so. */
@@ -43,7 +45,8 @@ static const image_type *member_at(const image_type *type, int64_t *at, bool *la
     *last = true;
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_member *m = &type->members[i];
-        if (!m->type || m->bit_size || *at < (int64_t)m->offset) continue;
+        if (!m->type || m->bit_size || m->offset > (uint64_t)LARGEST || m->type->size > (uint64_t)LARGEST) continue;
+        if (*at < (int64_t)m->offset) continue;
         if (*at >= (int64_t)(m->offset + m->type->size) && m->type->size) continue;
         if (found) return NULL;
         found = m;
@@ -95,10 +98,10 @@ static typed_value indexed(typed_value place, const generator *g, ir_value index
     int64_t start, end, shift;
     bool back;
     uint64_t stride = linear_stride(g->ir, index, scale, &shift, &back);
-    if (!stride) return place.at += shift, place;
+    if (!stride) return pointer_to(place.to, linear_sum(place.at, shift));
     if (stride % place.to->size == 0 && shift % (int64_t)place.to->size == 0) return place;
-    typed_value moved = {.to = place.to, .at = place.at + shift};
-    if (!typed_array(moved, &start, &end)) return (typed_value){0};
+    typed_value moved = pointer_to(place.to, linear_sum(place.at, shift));
+    if (!moved.to || !typed_array(moved, &start, &end)) return (typed_value){0};
     const image_type *scalar = image_type_at(place.to, (uint64_t)moved.at, 8);
     return scalar && stride % 8 == 0 && (stride == 8 || scalar->kind == IMAGE_TYPE_POINTER) ? moved : (typed_value){0};
 }
@@ -152,15 +155,14 @@ static typed_value sum(const generator *g, const typed_value *types, ir_value a,
     }
     typed_value base = types[a];
     if (!base.to || (b && g->kinds[b] == KIND_POINTER)) return (typed_value){0};
-    base.at += imm;
-    return indexed(base, g, b, scale);
+    return indexed(pointer_to(base.to, linear_sum(base.at, imm)), g, b, scale);
 }
 
 static typed_value place_of(const generator *g, const typed_value *types, const ir_insn *access, int64_t lane)
 {
     if (access->flags & (IR_WIDE | IR_REP | IR_FS | IR_GS)) return (typed_value){0};
-    if (access->a) return sum(g, types, access->a, access->b, access->scale, access->imm + lane);
-    return access->b ? (typed_value){0} : static_place(g, access->imm + lane);
+    if (access->a) return sum(g, types, access->a, access->b, access->scale, linear_sum(access->imm, lane));
+    return access->b ? (typed_value){0} : static_place(g, linear_sum(access->imm, lane));
 }
 
 typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane)
@@ -227,8 +229,7 @@ static typed_value type_of(const typing *t, ir_value v, bool *seen)
     case IR_SUB:
         if (insn->b) return (typed_value){0};
         base = t->types[insn->a];
-        if (base.to) base.at -= insn->imm;
-        return base;
+        return insn->imm == INT64_MIN ? (typed_value){0} : pointer_to(base.to, linear_sum(base.at, -insn->imm));
     case IR_LOAD: return loaded(place_of(g, t->types, &g->ir->insns[insn->a], insn->imm));
     case IR_RESULT: return result(g, insn);
     case IR_SELECT: return merged(t, (ir_value[]){insn->a, insn->b}, 2, seen);
@@ -281,7 +282,7 @@ static bool unfold(const generator *g, address_sum *sum)
         if (insn->op == IR_COPY) continue;
         sum->b = insn->b;
         sum->scale = insn->scale;
-        sum->imm += insn->imm;
+        sum->imm = linear_sum(sum->imm, insn->imm);
     }
     if (!sum->a || !sum->b) return false;
     if (!g->types[sum->a].to && sum->scale == 1) {
@@ -293,13 +294,14 @@ static bool unfold(const generator *g, address_sum *sum)
 
 uint32_t typed_elements(const generator *g, const ir_insn *insn, int64_t lane, ir_value *base, int64_t deltas[TYPED_ELEMENTS])
 {
-    address_sum sum = {insn->a, insn->b, insn->scale, insn->imm + lane};
+    address_sum sum = {insn->a, insn->b, insn->scale, linear_sum(insn->imm, lane)};
     int64_t shift, start, end;
     bool back;
     if (!g->img->has_debug || !unfold(g, &sum)) return 0;
     int64_t stride = (int64_t)linear_stride(g->ir, sum.b, sum.scale, &shift, &back);
     if (!stride) return 0;
-    typed_value place = {.to = g->types[sum.a].to, .at = g->types[sum.a].at + sum.imm + shift};
+    typed_value place = pointer_to(g->types[sum.a].to, linear_sum(g->types[sum.a].at, linear_sum(sum.imm, shift)));
+    if (!place.to || form_is_far(shift)) return 0;
     if (!typed_array(place, &start, &end)) { /* x[i + 1], not s.x[i] with the place of x in the index */
         place.at -= shift;
         if (!shift || shift % stride || !typed_array(place, &start, &end)) return 0;
