@@ -233,9 +233,7 @@ static inline bool check_quickly(thread_state *t, uint64_t addr, uint64_t size, 
     region *r = quick_begin(t, addr, size);
     if (!r) return false;
     ft_site where = core->host.stack ? core->host.stack(core->host.context, &t->pub, site) & ~WHERE_READERS : site;
-    const bool done = quick_apply(t, r, addr, size, op, where);
-    quick_end(t, done);
-    return done;
+    return quick_end(t, quick_apply(t, r, addr, size, op, where));
 }
 
 /* Of a small access: may the answer no be wrong? The cell is split, or empty since its block is compact, or read by

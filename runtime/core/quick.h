@@ -3,7 +3,7 @@
  * engines compile it into their own slow path; check.c does the same for ft_read and ft_write.
  *
  *     region *r = quick_begin(t, addr, size);
- *     if (r) done = quick_apply(t, r, addr, size, op, where), quick_end(t, done);
+ *     if (r) done = quick_end(t, quick_apply(t, r, addr, size, op, where));
  *
  * What is not done must be done by ft_read or ft_write, whatever part of it was. */
 #ifndef RACE_CORE_QUICK_H
@@ -26,10 +26,13 @@ __attribute__((always_inline)) static inline region *quick_begin(thread_state *t
     return r;
 }
 
-__attribute__((always_inline)) static inline void quick_end(thread_state *t, bool done)
+/* Returns whether it is done: what asks for a reset is forgotten by it. */
+__attribute__((always_inline)) static inline bool quick_end(thread_state *t, bool done)
 {
+    done = done && likely(!t->wants_reset);
     if (done) count_own(&t->stats.slow);
     thread_leave(t);
+    return done;
 }
 
 /* Requires the lock of the page. */

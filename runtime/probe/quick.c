@@ -64,9 +64,7 @@ __attribute__((always_inline)) static inline bool quick_access(probe_thread *sel
     thread_state *t = (thread_state *)self->thread;
     const ft_site where = remembered_stack(self->stacks, site, sp);
     if (unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(!thread_enter(t))) return false;
-    const bool done = quick_apply(t, r, addr, size, op, where & ~WHERE_READERS);
-    quick_end(t, done);
-    return done;
+    return quick_end(t, quick_apply(t, r, addr, size, op, where & ~WHERE_READERS));
 }
 
 __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t number, uint64_t sp)

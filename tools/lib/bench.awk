@@ -1,8 +1,8 @@
-# The tables of tools/bench, from its results: name, tool, size, CPU seconds, seconds, KB, exit code. Given: `tools`, the
-# names of the contenders; `size`, of the runs of those that are not slow; `json`, a file for all figures, or nothing.
+# The tables of tools/bench, from its results: name, tool, size, CPU seconds, seconds, KB, exit code. Given: `tools`,
+# the names of the contenders; `size`, of the runs of those that are not slow; `json`, a file for all figures, or nothing.
 
 function base_of(tool) { return tool == "clang-tsan" ? "clang" : "native" }
-function size_of(tool) { return tool ~ /^(helgrind|drd|all)$/ ? "tiny" : size }
+function size_of(tool) { return tool ~ /^(helgrind|drd|dynamorio|all)$/ ? "tiny" : size }
 function key(name, tool, of) { return name SUBSEP tool SUBSEP of }
 
 # How many times the native run's; 0: not known.
@@ -40,13 +40,13 @@ function table(what, title,    i, j, r, line, n, sum, count) {
 function write_json(    i, j, t, k, first) {
     printf "{ \"version\": 1, \"means\": {" >json
     for (j = 1; j <= tool_count; j++)
-        printf "%s \"%s\": { \"cpu\": %.3f, \"memory\": %.3f }", (j > 1 ? "," : ""), tool_name[j], mean["cpu", tool_name[j]],
-            mean["memory", tool_name[j]] >json
+        printf "%s \"%s\": { \"cpu\": %.3f, \"memory\": %.3f }", (j > 1 ? "," : ""), tool_name[j],
+            mean["cpu", tool_name[j]], mean["memory", tool_name[j]] >json
     printf " },\n  \"runs\": [" >json
     for (i = 1; i <= key_count; i++) {
         split(keys[i], k, SUBSEP)
-        printf "%s\n    { \"program\": \"%s\", \"tool\": \"%s\", \"size\": \"%s\", \"cpu_seconds\": %.6f, \"kb\": %d, \"exit_code\": %d }",
-            (i > 1 ? "," : ""), k[1], k[2], k[3], cpu[keys[i]], kb[keys[i]], code[keys[i]] >json
+        printf "%s\n    { \"program\": \"%s\", \"tool\": \"%s\", \"size\": \"%s\", ", (i > 1 ? "," : ""), k[1], k[2], k[3] >json
+        printf "\"cpu_seconds\": %.6f, \"kb\": %d, \"exit_code\": %d }", cpu[keys[i]], kb[keys[i]], code[keys[i]] >json
     }
     printf "\n  ] }\n" >json
     close(json)
