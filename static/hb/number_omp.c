@@ -169,8 +169,8 @@ static bool from_thread_number(const hb *h, uint32_t func, const ir_func *ir, ir
     const ir_insn *insn = &ir->insns[v];
     if (omp_is_thread_number(h, func, ir, v)) return times;
     switch (insn->op) {
-    case IR_MUL: case IR_SHL: times = true; /* fall through */
-    case IR_LEA: case IR_SUB:
+    case IR_MUL: case IR_SHL: case IR_LEA: case IR_SUB:
+        times |= insn->op == IR_MUL || insn->op == IR_SHL;
         return from_thread_number(h, func, ir, insn->a, times, depth + 1) || from_thread_number(h, func, ir, insn->b, times, depth + 1);
     default: return false;
     }
