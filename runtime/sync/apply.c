@@ -200,7 +200,7 @@ void sync_before(sync_engine *engine, sync_thread *t, sync_call *call)
         ft_forget(t->ft, object);
         order_forget(engine, object);
         break;
-    case SYNC_SIGNAL_SEND: ft_release(t->ft, object_of_signal(0)); /* fall through */
+    case SYNC_SIGNAL_SEND: ft_release(t->ft, object_of_signal(0)); __attribute__((fallthrough));
     case SYNC_SIGNAL_SET: ft_release(t->ft, object_of_signal(object)); break;
     default:
         if (call->row->meaning >= SYNC_MALLOC && call->row->meaning <= SYNC_UNMAP)

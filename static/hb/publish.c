@@ -129,7 +129,7 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
     token t = {.object = x->object, .at = x->at, .width = x->width};
-    bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), all_locked = true, agreed = true;
+    bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
     for (uint32_t i = 0; i < h->touches.len && agreed; i++) {
         const hb_touch *touch = &h->touches.data[i];
@@ -137,7 +137,6 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
         for (uint32_t k = 0; k < touch->place_count; k++) {
             const hb_place *p = &h->places.data[touch->first_place + k];
             if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
-            all_locked &= (touch->flags & IR_ATOMIC) != 0;
             hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
             if (!atomic && !hb_guarded(&mine, &theirs)) agreed = !mine.len && touch->flags & IR_ATOMIC;
             vec_push(&t.posts, (hb_point){touch->instance, touch->insn});

@@ -260,7 +260,7 @@ static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachab
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
             if (p->options->warned && !warned) break; /* not asked for */
-            /* fall through */
+            __attribute__((fallthrough));
         case FATE_SYNC:
             draft->planned++;
             site->action_count++;

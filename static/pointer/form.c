@@ -260,7 +260,7 @@ static form reloc_form(generator *g, const image_reloc *reloc)
     switch (reloc->kind) {
     case IMAGE_REL_ADDR:
         if (named != PTA_NO_SITE) return form_add(form_site(g, named), reloc->addend);
-        /* fall through */
+        __attribute__((fallthrough));
     case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
     case IMAGE_REL_TPOFF:
         return form_is_own_tls(g->img, reloc) ? (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size}

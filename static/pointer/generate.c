@@ -265,7 +265,7 @@ static form value_form(generator *g, ir_value v)
     case IR_SHL:
         if (insn->width == 8 && !insn->b && insn->imm < 8 && linear_rounded(g->ir, insn->a, 1ull << insn->imm))
             return form_rounded(g, insn->a, 1ull << insn->imm);
-        /* fall through */
+        __attribute__((fallthrough));
     case IR_SHR:
     case IR_SAR:
         return insn->width == 8 && (insn->b || insn->imm >= 8) ? any_form(g, &insn->a, 1) : (form){0};

@@ -270,7 +270,7 @@ static void apply(thread *t, const pending_call *call, uint64_t result)
         break;
     case CALL_REALLOC:
         if (!result && call->size) add_block(call->was.start, call->was.size, call->was.what);
-        /* fall through */
+        __attribute__((fallthrough));
     default: add_block(result, call->size, t->allocated);
     }
 }
