@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "static/pointer/maps.h"
+
 typedef enum { WEAK, COMMON, STRONG } strength;
 
 typedef struct {
@@ -17,18 +19,10 @@ struct link_map {
     uint32_t capacity;
 };
 
-static uint64_t name_hash(const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
-    return h ^ h >> 32;
-}
-
 static definition *find(const link_map *map, const char *name)
 {
     if (!map->capacity) return NULL;
-    uint64_t at = name_hash(name) & (map->capacity - 1);
+    uint64_t at = names_hash(name) & (map->capacity - 1);
     while (map->all[at].name && strcmp(map->all[at].name, name))
         at = (at + 1) & (map->capacity - 1);
     return &map->all[at];

@@ -5,7 +5,8 @@
  *   passing.c    which registers are arguments and results
  *   typed.c      what values point to by declaration
  *   march.c      pointers that march through an array, as indices
- *   link.c       object files as one program
+ *   link.c       object files as one program; names.c: what names stand for
+ *   surround.c   the functions that no module has: start-up, the loader, unknown code, wild pointers
  *   allocator.c  allocators behind pointers
  *   wrapper.c    allocator wrappers
  *   prune.c      without what no access can need
@@ -173,7 +174,7 @@ struct pta_program {
     VEC(pta_func) funcs;
     VEC(pta_site) sites;
     VEC(pta_call) calls;
-    struct pta_maps *maps; /* program.c: names, address spaces */
+    struct pta_maps *maps; /* maps.h: names, address spaces */
     uint32_t external;     /* the PTA_EXTERNAL site */
     uint32_t wild;         /* the PTA_WILD site */
     uint32_t wilderness;   /* the function that loads and stores through wild pointers: its first parameter may point to all

@@ -1,4 +1,4 @@
-/* Inside static/pointer: how a program is put together. program.c owns all of it. */
+/* Inside static/pointer: how a program is put together. */
 #ifndef RACE_POINTER_PROGRAM_H
 #define RACE_POINTER_PROGRAM_H
 
@@ -16,7 +16,8 @@ uint32_t program_new_var(pta_program *program, uint32_t func);
 uint32_t program_library_site(pta_program *program, const char *name);
 uint32_t program_external_site(pta_program *program);
 
-/* allocator.c, wrapper.c: when all functions are there. */
+/* surround.c, allocator.c, wrapper.c: when all functions of modules are there. */
+void program_surround(pta_program *program);
 void program_name_allocators(pta_program *program);
 void program_find_wrappers(pta_program *program);
 
