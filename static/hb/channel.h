@@ -13,6 +13,13 @@ typedef struct { /* an edge of the control flow */
 } hb_edge;
 typedef VEC(hb_edge) hb_edges;
 
+static inline bool hb_edges_have(const hb_edges *edges, uint32_t instance, uint32_t block, uint32_t edge)
+{
+    for (uint32_t i = 0; i < edges->len; i++)
+        if (edges->data[i].instance == instance && edges->data[i].block == block && edges->data[i].edge == edge) return true;
+    return false;
+}
+
 typedef struct {
     uint8_t kind;
     uint32_t object;  /* the semaphore, or the variable that holds its second descriptor; HB_NONE: `at` says which call or signal */

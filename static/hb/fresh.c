@@ -141,15 +141,6 @@ bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
 
 /* --- taken out of a container ---------------------------------------------------------------------------------------------------- */
 
-static const hb_touch *load_touch(const hb *h, uint32_t instance, uint32_t insn)
-{
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
-        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
-            return &h->touches.data[t];
-    return NULL;
-}
-
 /* A lock that is certainly held there, alone. */
 static uint32_t sole_lock(hb *h, hb_point at)
 {
@@ -244,7 +235,7 @@ uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p)
         const lift_func *f = hb_code(h, t->func);
         const ir_func *ir = f->ir;
         ir_value leaf = root_of(ir, sum.terms[k].leaf), load = sum.terms[k].factor == 1 ? taking_load(h, &instance, &ir, leaf) : 0;
-        if (!load || !load_touch(h, instance, ir->insns[load].insn)) continue;
+        if (!load || !hb_touch_at(h, instance, ir->insns[load].insn)) continue;
         uint32_t lock = sole_lock(h, (hb_point){instance, ir->insns[load].insn});
         uint32_t made = f->ir->insns[f->ir->insns[leaf].op == IR_RESULT ? f->ir->insns[leaf].a : leaf].insn;
         if (lock == HB_NONE || !is_removed(h, instance, ir, load, lock) || is_out(h, t->func, f, leaf, made, t->insn)) continue;

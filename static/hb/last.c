@@ -35,15 +35,6 @@ static bool decreases(const ir_func *ir, ir_value leaf, int64_t *by)
     return false;
 }
 
-static const hb_touch *touch_at(const hb *h, uint32_t instance, uint32_t insn)
-{
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
-        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
-            return &h->touches.data[t];
-    return NULL;
-}
-
 static counter *counter_of(hb *h, const hb_touch *t)
 {
     if (!t || t->place_count != 1 || !hb_single(h, &h->places.data[t->first_place].place)) return NULL;
@@ -60,7 +51,7 @@ static void find_drops(hb *h, uint32_t instance)
     int64_t by;
     for (ir_value v = 1; v < f->ir->insn_count; v++) {
         if (f->ir->insns[v].op != IR_LOAD || !decreases(f->ir, v, &by)) continue;
-        counter *c = counter_of(h, touch_at(h, instance, f->ir->insns[v].insn));
+        counter *c = counter_of(h, hb_touch_at(h, instance, f->ir->insns[v].insn));
         if (c) vec_push(&c->drops, (hb_point){instance, f->ir->insns[v].insn});
     }
     for (uint32_t b = 0; b < f->block_count; b++) {
@@ -71,7 +62,7 @@ static void find_drops(hb *h, uint32_t instance)
             value_sum s = value_of(f->ir, c.a);
             if (!s.known || s.count != 1 || s.terms[0].factor != 1 || !decreases(f->ir, s.terms[0].leaf, &by)) continue;
             if ((int32_t)(c.imm - s.add + by) != 0) continue;
-            counter *of = counter_of(h, touch_at(h, instance, f->ir->insns[s.terms[0].leaf].insn));
+            counter *of = counter_of(h, hb_touch_at(h, instance, f->ir->insns[s.terms[0].leaf].insn));
             if (!of) continue;
             vec_push(&of->edges, (hb_edge){instance, b, e, -1});
             vec_push(&of->cutters, instance);
@@ -116,9 +107,7 @@ void hb_lasts_close(hb *h)
 static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const counter *c = w->with;
-    for (uint32_t i = 0; i < c->edges.len; i++)
-        if (c->edges.data[i].instance == instance && c->edges.data[i].block == from && c->edges.data[i].edge == edge) return true;
-    return false;
+    return hb_edges_have(&c->edges, instance, from, edge);
 }
 
 /* The point can only be reached by the last one. */

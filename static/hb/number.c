@@ -110,15 +110,6 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     return found && *step;
 }
 
-static const hb_touch *touch_at(const hb *h, uint32_t instance, uint32_t insn)
-{
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
-        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
-            return &h->touches.data[t];
-    return NULL;
-}
-
 /* Whether the origin, at an access of its own, comes before or after everybody who writes to what the access reads; `but`: or adds
  * to it with a lock prefix. */
 static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
@@ -150,7 +141,7 @@ static bool is_ticket(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     const ir_insn *load = &ir->insns[leaf];
     if (load->op != IR_LOAD || !(ir->insns[load->a].flags & IR_ATOMIC)) return false;
     if (ir->func->insns[ir->insns[load->a].insn].mnemonic != ZYDIS_MNEMONIC_XADD) return false;
-    const hb_touch *look = touch_at(h, instance, ir->insns[load->a].insn);
+    const hb_touch *look = hb_touch_at(h, instance, ir->insns[load->a].insn);
     if (!rests(h, origin, look, true) || !hb_single(h, &h->places.data[look->first_place].place)) return false;
     const hb_extent *x = &h->extents.data[h->places.data[look->first_place].extent];
     for (ir_value v = load->a + 1; v < ir->insn_count && ir->insns[v].insn == ir->insns[load->a].insn; v++) {
@@ -179,7 +170,7 @@ static bool is_common(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     if (!address.known) return false;
     for (uint32_t i = 0; i < address.count; i++)
         if (!is_common(h, origin, instance, address.terms[i].leaf, depth + 1)) return false;
-    return team || rests(h, origin, touch_at(h, instance, ir->insns[insn->a].insn), false);
+    return team || rests(h, origin, hb_touch_at(h, instance, ir->insns[insn->a].insn), false);
 }
 
 static bool add_other(const hb *h, uint32_t origin, part_term t, numbered *n)

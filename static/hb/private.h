@@ -222,6 +222,8 @@ bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
 bool hb_single(const hb *h, const pta_place *place);
 
 /* --- touch.c ---- */
+/* The access of an instruction of a function's own; NULL: it makes none. */
+const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 /* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
 void hb_touches_open(hb *h);

@@ -96,16 +96,6 @@ static bool begins_with_zero(const hb *h, const pta_place *place, uint32_t width
     return true;
 }
 
-/* The touch of an access. */
-static const hb_touch *touch_at(const hb *h, uint32_t instance, uint32_t insn)
-{
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
-        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
-            return &h->touches.data[t];
-    return NULL;
-}
-
 static bool stores_zero(const hb *h, const hb_touch *t)
 {
     const ir_func *ir = hb_code(h, t->func)->ir;
@@ -163,7 +153,7 @@ static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *
     const ir_insn *value = &ir->insns[v];
     if (value->op == IR_LOAD) {
         const ir_insn *access = &ir->insns[value->a];
-        return access->flags & (IR_PROMOTED | IR_WRITE) ? NULL : touch_at(h, instance, access->insn);
+        return access->flags & (IR_PROMOTED | IR_WRITE) ? NULL : hb_touch_at(h, instance, access->insn);
     }
     if (value->op != IR_RESULT || value->var != IR_RAX || depth > 3) return NULL;
     const hb_call *call = hb_call_at(h, h->instances[instance].func, ir->insns[value->a].insn);
@@ -263,9 +253,7 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
 static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const token *t = w->with;
-    for (uint32_t i = 0; i < t->edges.len; i++)
-        if (t->edges.data[i].instance == instance && t->edges.data[i].block == from && t->edges.data[i].edge == edge) return true;
-    return false;
+    return hb_edges_have(&t->edges, instance, from, edge);
 }
 
 /* The point can only be reached over a wait. */

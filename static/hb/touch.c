@@ -240,3 +240,12 @@ uint32_t hb_first_touch(const hb *h, uint32_t func)
     }
     return low;
 }
+
+const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn)
+{
+    uint32_t func = h->instances[instance].func;
+    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
+        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
+            return &h->touches.data[t];
+    return NULL;
+}

@@ -38,10 +38,7 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
 {
     const channel_set *s = w->with;
     for (uint32_t c = 0; c < s->count; c++)
-        for (uint32_t i = 0; i < s->of[c]->edges.len; i++) {
-            const hb_edge *e = &s->of[c]->edges.data[i];
-            if (e->instance == instance && e->block == from && e->edge == edge) return true;
-        }
+        if (hb_edges_have(&s->of[c]->edges, instance, from, edge)) return true;
     return false;
 }
 

@@ -10,30 +10,29 @@
 #include <unistd.h>
 
 typedef struct {
-    bool json, all, stats, full, diff, stateless;
+    bool stats, full, diff, stateless;
     check_how how;
     const char *state;
     char **files;
     int file_count;
 } request;
 
-enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_STATS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_STATE, KEY_NO_STATE, KEY_FULL,
-       KEY_DIFF, KEY_ALL };
+enum { KEY_HELP = CHECK_OPTIONS, KEY_STATS, KEY_STATE, KEY_NO_STATE, KEY_FULL, KEY_DIFF };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
-    {"format", 0, KEY_FORMAT, true},
-    {"context", 0, KEY_CONTEXT, true},
-    {"jobs", 'j', KEY_JOBS, true},
+    {"format", 0, CHECK_FORMAT, true},
+    {"context", 0, CHECK_CONTEXT, true},
+    {"jobs", 'j', CHECK_JOBS, true},
     {"stats", 0, KEY_STATS, false},
-    {"suppressions", 0, KEY_SUPPRESSIONS, true},
-    {"config", 0, KEY_CONFIG, true},
-    {"open", 0, KEY_OPEN, false},
+    {"suppressions", 0, CHECK_SUPPRESSIONS, true},
+    {"config", 0, CHECK_CONFIG, true},
+    {"open", 0, CHECK_OPEN, false},
     {"state", 0, KEY_STATE, true},
     {"no-state", 0, KEY_NO_STATE, false},
     {"full", 0, KEY_FULL, false},
     {"diff", 0, KEY_DIFF, false},
-    {"all", 0, KEY_ALL, false},
+    {"all", 0, CHECK_ALL, false},
     {0},
 };
 
@@ -71,6 +70,30 @@ static char *read_text(const char *path)
     return text;
 }
 
+bool check_option(const char *by, int key, char *value, check_how *how)
+{
+    switch (key) {
+    case CHECK_FORMAT:
+        how->json = !strcmp(value, "json");
+        if (how->json || !strcmp(value, "text")) return true;
+        cli_usage(by, "the format is text or json, not %s", value);
+        return false;
+    case CHECK_CONTEXT:
+        if (show_context(value, &how->pointer)) return true;
+        cli_usage(by, "the context is none, origin[:K] or cfa:K, not %s", value);
+        return false;
+    case CHECK_JOBS:
+        if (cli_number(value, 1, 1024, &how->jobs)) return true;
+        cli_usage(by, "the number of jobs is 1 to 1024, not %s", value);
+        return false;
+    case CHECK_OPEN: how->open = true; return true;
+    case CHECK_ALL: how->all = true; return true;
+    case CHECK_SUPPRESSIONS: how->suppressions = value; return true;
+    case CHECK_CONFIG: how->config = value; return true;
+    default: return false;
+    }
+}
+
 /* CLI_END when the command line is right, KEY_HELP, or CLI_BAD after it has said what is wrong. */
 static int parse(int argc, char **argv, request *r)
 {
@@ -80,28 +103,13 @@ static int parse(int argc, char **argv, request *r)
         case CLI_BAD:
         case KEY_HELP: return key;
         case CLI_OPERAND: r->files[r->file_count++] = walk.value; break;
-        case KEY_FORMAT:
-            r->json = !strcmp(walk.value, "json");
-            if (r->json || !strcmp(walk.value, "text")) break;
-            cli_usage(argv[0], "the format is text or json, not %s", walk.value);
-            return CLI_BAD;
-        case KEY_CONTEXT:
-            if (show_context(walk.value, &r->how.pointer)) break;
-            cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
-            return CLI_BAD;
-        case KEY_JOBS:
-            if (cli_number(walk.value, 1, 1024, &r->how.jobs)) break;
-            cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
-            return CLI_BAD;
         case KEY_STATS: r->stats = true; break;
-        case KEY_OPEN: r->how.open = true; break;
-        case KEY_ALL: r->all = true; break;
-        case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
-        case KEY_CONFIG: r->how.config = walk.value; break;
         case KEY_STATE: r->state = walk.value; break;
         case KEY_NO_STATE: r->stateless = true; break;
         case KEY_FULL: r->full = true; break;
         case KEY_DIFF: r->diff = true; break;
+        default:
+            if (!check_option(argv[0], key, walk.value, &r->how)) return CLI_BAD;
         }
     }
     return CLI_END;
@@ -264,10 +272,10 @@ static bool is_current(const check *c, const request *r, const store_record *old
 
 static int print_all(const check *c, const request *r, const store_record *record)
 {
-    if (r->json)
+    if (r->how.json)
         check_json(c, record, r->stats);
     else
-        check_text(c, record, r->all, r->stats);
+        check_text(c, record, r->how.all, r->stats);
     return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
 }
 
@@ -299,7 +307,7 @@ static int check_files(check *c, const request *r)
     if (loaded > 0 || r->diff) {
         diff d = {.known = loaded > 0, .old = &old, .new = record};
         diff_open(&d);
-        code = r->diff ? r->json ? diff_json(&d, false) : diff_text(&d) : print_all(c, r, record);
+        code = r->diff ? r->how.json ? diff_json(&d, false) : diff_text(&d) : print_all(c, r, record);
         diff_close(&d);
     } else {
         code = print_all(c, r, record);

@@ -23,11 +23,17 @@ typedef struct {
 
 /* How a program is looked at. */
 typedef struct {
-    bool open;  /* a library */
+    bool json, all; /* how it is printed */
+    bool open;      /* a library */
     long jobs;
     show_pointer pointer;
     const char *suppressions, *config; /* files, or NULL */
 } check_how;
+
+/* Options that `race check` and `race watch` have in common; the commands' own follow. */
+enum { CHECK_FORMAT = 1, CHECK_CONTEXT, CHECK_JOBS, CHECK_SUPPRESSIONS, CHECK_CONFIG, CHECK_OPEN, CHECK_ALL, CHECK_OPTIONS };
+/* Takes one of these; false after it has said what is wrong with it. */
+bool check_option(const char *by, int key, char *value, check_how *how);
 
 /* check.c; return EXIT_CLEAN, or EXIT_USAGE after they have said what is wrong. */
 int check_texts(check *c, const check_how *how);   /* reads suppressions and configuration */

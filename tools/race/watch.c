@@ -16,29 +16,27 @@
 
 #include "tools/race/diff.h"
 
-enum { KEY_HELP = 1, KEY_FORMAT, KEY_CONTEXT, KEY_JOBS, KEY_SUPPRESSIONS, KEY_CONFIG, KEY_OPEN, KEY_SETTLE, KEY_CHANGES, KEY_ALL };
+enum { KEY_HELP = CHECK_OPTIONS, KEY_SETTLE, KEY_CHANGES };
 enum { SOON = 200 }; /* milliseconds until the next look when something is on its way */
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
-    {"format", 0, KEY_FORMAT, true},
-    {"context", 0, KEY_CONTEXT, true},
-    {"jobs", 'j', KEY_JOBS, true},
-    {"suppressions", 0, KEY_SUPPRESSIONS, true},
-    {"config", 0, KEY_CONFIG, true},
-    {"open", 0, KEY_OPEN, false},
+    {"format", 0, CHECK_FORMAT, true},
+    {"context", 0, CHECK_CONTEXT, true},
+    {"jobs", 'j', CHECK_JOBS, true},
+    {"suppressions", 0, CHECK_SUPPRESSIONS, true},
+    {"config", 0, CHECK_CONFIG, true},
+    {"open", 0, CHECK_OPEN, false},
     {"settle", 0, KEY_SETTLE, true},
     {"changes", 0, KEY_CHANGES, true},
-    {"all", 0, KEY_ALL, false},
+    {"all", 0, CHECK_ALL, false},
     {0},
 };
 
 typedef struct {
-    bool json;
-    bool all;     /* everything each time, as race check prints it */
     long settle;  /* milliseconds of quiet before a change is looked at */
     long changes; /* end after that many; 0: never */
-    check_how how;
+    check_how how; /* `all`: everything each time, as race check prints it */
     char **operands;
     int operand_count;
 } request;
@@ -67,19 +65,6 @@ static int parse(int argc, char **argv, request *r)
         case CLI_BAD:
         case KEY_HELP: return key;
         case CLI_OPERAND: r->operands[r->operand_count++] = walk.value; break;
-        case KEY_FORMAT:
-            r->json = !strcmp(walk.value, "json");
-            if (r->json || !strcmp(walk.value, "text")) break;
-            cli_usage(argv[0], "the format is text or json, not %s", walk.value);
-            return CLI_BAD;
-        case KEY_CONTEXT:
-            if (show_context(walk.value, &r->how.pointer)) break;
-            cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
-            return CLI_BAD;
-        case KEY_JOBS:
-            if (cli_number(walk.value, 1, 1024, &r->how.jobs)) break;
-            cli_usage(argv[0], "the number of jobs is 1 to 1024, not %s", walk.value);
-            return CLI_BAD;
         case KEY_SETTLE:
             if (cli_number(walk.value, 0, 60000, &r->settle)) break;
             cli_usage(argv[0], "the milliseconds of quiet are 0 to 60000, not %s", walk.value);
@@ -88,10 +73,8 @@ static int parse(int argc, char **argv, request *r)
             if (cli_number(walk.value, 0, 1000000000, &r->changes)) break;
             cli_usage(argv[0], "the number of changes is 0 or more, not %s", walk.value);
             return CLI_BAD;
-        case KEY_OPEN: r->how.open = true; break;
-        case KEY_ALL: r->all = true; break;
-        case KEY_SUPPRESSIONS: r->how.suppressions = walk.value; break;
-        case KEY_CONFIG: r->how.config = walk.value; break;
+        default:
+            if (!check_option(argv[0], key, walk.value, &r->how)) return CLI_BAD;
         }
     }
     return CLI_END;
@@ -152,7 +135,7 @@ static int analyse(watcher *w, store_record *out)
 
 static void say(const watcher *w, const char *text)
 {
-    if (w->r->json) return;
+    if (w->r->how.json) return;
     printf("%s\n", text);
     fflush(stdout);
 }
@@ -163,14 +146,14 @@ static int report(watcher *w, double began)
     store_record record = {0};
     int code = analyse(w, &record);
     if (code != EXIT_CLEAN) return code;
-    diff d = {.known = w->known && !w->r->all, .old = &w->last, .new = &record};
+    diff d = {.known = w->known && !w->r->how.all, .old = &w->last, .new = &record};
     diff_open(&d);
-    if (w->r->all) {
-        if (w->r->json)
+    if (w->r->how.all) {
+        if (w->r->how.json)
             check_json(NULL, &record, false);
         else
             check_text(NULL, &record, false, false);
-    } else if (w->r->json) {
+    } else if (w->r->how.json) {
         diff_json(&d, true);
     } else if (!w->known) {
         uint32_t deadlocks = 0;
