@@ -78,6 +78,12 @@ has_line '^  (write|read) in [fg], many.c:[34]$'
 (cd / && "$RACE" check --no-state "$work/many" >"$work/out") && fail "no race when called from another folder"
 has_line "^  (write|read) in [fg], $work/many.c:[34]\$"
 
+# --- a source that is no file ---
+sed 's|^static void \*f|#line 3 "/dev/zero"\n&|' "$work/many.c" >"$work/device.c"
+gcc -O0 -g -pthread -o "$work/device" "$work/device.c"
+expect 1 timeout 60 "$RACE" check --no-state "$work/device"
+has_line '^  (write|read) in f, /dev/zero:3$'
+
 # --- without debug information, and stripped ---
 gcc -O1 -g0 -pthread -o "$work/bare" "$work/dirty.c"
 expect 1 "$RACE" check "$work/bare"

@@ -5,15 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/race/source.h"
+
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
-    bool excerpts;    /* lines of the source */
+    sources *excerpts; /* lines of the source; NULL: none */
     uint32_t more;    /* pairs of accesses to the same place that are not shown */
     char here[4096];  /* the directory whose files are shown without it, with a slash at its end; "": none */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", true, 0, ""};
-static const paint plain = {"", "", "", "", "", true, 0, ""};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", NULL, 0, ""};
+static const paint plain = {"", "", "", "", "", NULL, 0, ""};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
 
@@ -22,21 +24,7 @@ static void excerpt(const store_place *place, const paint *p)
 {
     enum { WIDE = 160 };
     char line[4096], shown[WIDE + 1];
-    if (!place->file || !p->excerpts) return;
-    FILE *file = fopen(place->file, "re");
-    bool found = false;
-    for (uint32_t n = 1; file && n <= place->line; n++) {
-        if (!fgets(line, sizeof line, file)) break;
-        if (!strchr(line, '\n') && !feof(file)) { /* a very long line is one line */
-            int ch;
-            while ((ch = getc(file)) != EOF && ch != '\n')
-                continue;
-        }
-        found = n == place->line;
-    }
-    if (file) fclose(file);
-    if (!found) return;
-    line[strcspn(line, "\r\n")] = 0;
+    if (!place->file || !p->excerpts || !sources_line(p->excerpts, place->file, place->line, line, sizeof line)) return;
     for (char *tab = line; *tab; tab++)
         if (*tab == '\t') *tab = ' ';
     printf("    %s%6u |%s %s\n", p->dim, place->line, p->off, cli_plain(line, shown, sizeof shown));
@@ -169,12 +157,14 @@ static void open_paint(paint *p)
 void check_text_warning(const store_warning *w, bool excerpts)
 {
     paint p;
+    sources excerpted = {0};
     open_paint(&p);
-    p.excerpts = excerpts;
+    if (excerpts) p.excerpts = &excerpted;
     if (w->kind == DETECT_RACE)
         print_race(w, &p);
     else
         print_deadlock(w, &p);
+    sources_close(&excerpted);
 }
 
 /* --- one warning for each place ---------------------------------------------------------------------------------------------- */
@@ -214,8 +204,10 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
 {
     uint32_t found[3] = {0}, deadlocks = 0, pairs = 0;
     uint32_t *counts = count_places(record);
+    sources excerpted = {0};
     paint p;
     open_paint(&p);
+    p.excerpts = &excerpted;
     for (uint32_t i = 0; i < record->warning_count; i++) {
         const store_warning *w = &record->warnings[i];
         if (counts[i]) ++*(w->kind == DETECT_RACE ? &found[w->confidence] : &deadlocks);
@@ -233,6 +225,7 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
             print_deadlock(w, &p);
     }
     free(counts);
+    sources_close(&excerpted);
     uint32_t races = found[0] + found[1] + found[2];
     printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", found[0], found[1], found[2],
            deadlocks, deadlocks == 1 ? "" : "s");

@@ -6,7 +6,7 @@
  *   show_module.c   the summary of a module, as text and as JSON
  *   show_cfg.c      the control-flow graph of a function, as text and as JSON (dot is of static/lift)
  *   check.c         `race check`: analyses; check_record.c: what is printed of it; check_text.c, check_json.c: for people and for
- *                   scripts; diff.c: what is new and gone
+ *                   scripts; source.c: lines of sources; diff.c: what is new and gone
  *   watch.c         `race watch`: the same again and again; watch_files.c: the files that it follows
  *   run.c           `race run`: makes the plans of a program, then becomes the engine that runs it
  *
