@@ -201,6 +201,18 @@ static void undo_registers(const probe_registers *r, greg_t *regs)
     regs[REG_RIP] = (greg_t)probe.records[r->record].pc;
 }
 
+/* From `from`, where `u` is right, to where it was interrupted; then everything is as it was at the site, whose record lies on
+ * the stack. */
+static bool undo_to_site(undo *u, greg_t *regs, uint64_t from)
+{
+    undo_walk(u, from, (uint64_t)regs[REG_RIP]);
+    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u->sp;
+    uint64_t record;
+    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
+    undo_apply(u, regs, probe.records[record % PROBE_RECORDS].pc);
+    return true;
+}
+
 /* In probe_enter_check, while it is not busy. */
 static bool undo_entry(greg_t *regs)
 {
@@ -220,12 +232,7 @@ static bool undo_entry(greg_t *regs)
         }
         u.flags_at = u.sp -= 8;
     }
-    undo_walk(&u, from, pc);
-    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u.sp;
-    uint64_t record;
-    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
-    undo_apply(&u, regs, probe.records[record % PROBE_RECORDS].pc);
-    return true;
+    return undo_to_site(&u, regs, from);
 }
 
 /* In probe_enter_quick, while it is not busy. */
@@ -244,12 +251,7 @@ static bool undo_quick(greg_t *regs)
         }
         u.flags_in_rbx = true;
     }
-    undo_walk(&u, from, pc);
-    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u.sp;
-    uint64_t record;
-    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
-    undo_apply(&u, regs, probe.records[record % PROBE_RECORDS].pc);
-    return true;
+    return undo_to_site(&u, regs, from);
 }
 
 /* A jump on its way to a trampoline, in a gap or in a page of puns. */
