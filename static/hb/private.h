@@ -129,6 +129,7 @@ struct hb {
     struct hb_channels *channels;
     struct hb_turns *turns;
     struct hb_lasts *lasts;
+    struct hb_gathers *gathers;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -244,7 +245,7 @@ void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
 
-/* --- publish.c, turn.c, last.c, barrier.c ---- */
+/* --- publish.c, turn.c, last.c, gather.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
@@ -257,6 +258,10 @@ void hb_lasts_open(hb *h);
 void hb_lasts_close(hb *h);
 /* One of them has found a counter to be zero that the other had not decreased yet, or is the only one to find it so. */
 bool hb_lasts_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_gathers_open(hb *h);
+void hb_gathers_close(hb *h);
+/* One has waited until all have reported, and the other has not reported yet. */
+bool hb_gathers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
