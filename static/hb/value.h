@@ -42,4 +42,12 @@ bool value_explain(const ir_func *ir, value_condition *c);
 /* What is known when a block's branch is taken, or not. */
 bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out);
 
+typedef struct { /* a value that is one of two */
+    value_condition when; /* holds: */
+    ir_value yes, no;
+} value_choice;
+bool value_chooses(const ir_func *ir, ir_value v, value_choice *out);
+/* Together they are both of the two: `p < q ? p : q` and `p < q ? q : p`. */
+bool value_complement(const ir_func *ir, const value_choice *x, const value_choice *y);
+
 #endif
