@@ -54,6 +54,7 @@ void hb_close(hb *h)
 {
     if (!h) return;
     hb_barriers_close(h);
+    hb_nests_close(h);
     hb_gathers_close(h);
     hb_lasts_close(h);
     hb_turns_close(h);

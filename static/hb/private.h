@@ -130,6 +130,7 @@ struct hb {
     struct hb_turns *turns;
     struct hb_lasts *lasts;
     struct hb_gathers *gathers;
+    struct hb_nests *nests;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -266,6 +267,11 @@ void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- nest.c ---- */
+void hb_nests_close(hb *h);
+/* Variables of two activations of a function, or one before and after its tasks. */
+bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
 /* --- process.c ---- */
 /* One of the points is run by the child of a fork, in memory that is its own. */
