@@ -209,6 +209,8 @@ void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+/* The same of a point in what such a part calls, and nothing else does: `root` has the part. */
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part);
 bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
 /* There is only one such task at a time. Requires the overlaps of those that led to it. */
 bool hb_task_alone(const hb *h, uint32_t origin);
