@@ -233,13 +233,12 @@ static bool number_in(const hb *h, uint32_t instance, ir_value v, int64_t *out)
 /* With a number on the right. */
 static bool settle(const hb *h, uint32_t instance, value_condition *c)
 {
-    static const uint8_t mirror[16] = {0, 1, 7, 6, 4, 5, 3, 2, 8, 9, 10, 11, 15, 14, 13, 12};
     if (!c->b) return true;
     if (number_in(h, instance, c->b, &c->imm)) return c->b = 0, true;
     if (!number_in(h, instance, c->a, &c->imm)) return false;
     c->a = c->b;
     c->b = 0;
-    c->code = mirror[c->code & 15];
+    c->code = value_mirror(c->code);
     return true;
 }
 

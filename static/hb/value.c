@@ -6,7 +6,7 @@ enum { DEPTH = 24 };
 /* What a register that a callee spares was before the call. */
 static ir_value kept(const ir_func *ir, ir_value v)
 {
-    while (v && ((ir->insns[v].op == IR_CLOBBER && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
+    while (v && (((ir->insns[v].op == IR_CLOBBER || ir->insns[v].op == IR_RESULT) && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
         v = ir->insns[v].op == IR_COPY ? ir->insns[v].a : ir->insns[v].b;
     return v;
 }
@@ -36,7 +36,7 @@ ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
             v = insn->a;
         else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
             v = insn->a;
-        else if (insn->op == IR_CLOBBER && insn->b)
+        else if ((insn->op == IR_CLOBBER || insn->op == IR_RESULT) && insn->b)
             v = insn->b;
         else if (insn->op == IR_PHI && constant_phi(ir, v))
             v = constant_phi(ir, v);
@@ -127,7 +127,7 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
     }
     bool wide = insn->width >= 4; /* an index does not wrap */
     if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
-    if (insn->op == IR_CLOBBER && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
+    if ((insn->op == IR_CLOBBER || insn->op == IR_RESULT) && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
     if (insn->op == IR_PHI && constant_phi(ir, v)) return add_value(ir, constant_phi(ir, v), factor, s, depth + 1);
     if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_LEA && wide) {
@@ -363,12 +363,11 @@ static bool is_opposite(uint8_t x, uint8_t y, bool or_equal)
 
 bool value_complement(const ir_func *ir, const value_choice *x, const value_choice *y)
 {
-    static const uint8_t mirror[16] = {0, 1, 7, 6, 4, 5, 3, 2, 8, 9, 10, 11, 15, 14, 13, 12};
     const value_condition *p = &x->when, *q = &y->when;
     uint8_t code = q->code;
     bool same = p->a == q->a && p->b == q->b && p->imm == q->imm, swapped = p->b && p->a == q->b && p->b == q->a;
     if (!same && !swapped) return false;
-    if (!same) code = mirror[code & 15];
+    if (!same) code = value_mirror(code);
     bool alike = value_alike(ir, x->yes, y->yes) && value_alike(ir, x->no, y->no);
     bool crossed = value_alike(ir, x->yes, y->no) && value_alike(ir, x->no, y->yes);
     bool themselves = p->b && ((value_alike(ir, x->yes, p->a) && value_alike(ir, x->no, p->b)) || (value_alike(ir, x->yes, p->b) && value_alike(ir, x->no, p->a)));
