@@ -100,6 +100,21 @@ has "threads in main"
 expect 0 "$RACE" show --callgraph "$sample"
 has "pthread_create -> add"
 has "main -> pthread_create"
+
+# The happens-before graph: who creates whom and waits for whom, and what is held where.
+expect 0 "$RACE" show --shb "$sample"
+has_line '^  thread add'
+has_line '^    created in main, racy_counter\.c:[0-9]+; by main$'
+has_line "^    waited for in main, racy_counter\.c:$(line_of 'pthread_join'); by main\$"
+expect 0 "$RACE" show --shb "$sample" add
+has_line 'write &unprotected; no locks held; by add$'
+has_line 'write &protected; lock held; by add$'
+has_line 'takes lock; no locks held; by add$'
+expect 0 "$RACE" show --shb --format dot "$sample"
+has_line '^digraph'
+has_line '-> .*style=dashed'
+expect 2 "$RACE" show --shb --format dot "$sample" add
+expect 2 "$RACE" show --shb "$sample" no_such_function
 expect 2 "$RACE" show --pts "$sample"
 expect 2 "$RACE" show --pts "$sample" no_such_function
 expect 2 "$RACE" show --pts --context cfa "$sample" main
