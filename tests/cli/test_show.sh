@@ -115,6 +115,22 @@ has_line '^digraph'
 has_line '-> .*style=dashed'
 expect 2 "$RACE" show --shb --format dot "$sample" add
 expect 2 "$RACE" show --shb "$sample" no_such_function
+
+# The plan: the racy statement is checked, a damaged plan is refused.
+expect 0 "$RACE" show --plan "$sample"
+has_line "write.*, 8 bytes  add, racy_counter\.c:$(line_of 'unprotected++')\$"
+cp "$work/out" "$work/plan.txt"
+if [ -f "$RACE_BUILD/librace_probe.so" ]; then # not in a sanitized build
+    expect 0 "$RACE" run --state "$work/state" "$RACE_BUILD/samples/racy_counter" 0
+    plan=$(find "$work/state" -name '*.plan' | head -1)
+    [ -n "$plan" ] || fail "race run has left no plan"
+    expect 0 "$RACE" show --plan "$plan"
+    cmp -s "$work/out" "$work/plan.txt" || fail "the plan that race run made is another"
+    head -c 300 "$plan" >"$work/cut.plan"
+    expect_error "$RACE" show --plan "$work/cut.plan"
+fi
+expect_error "$RACE" show --plan "$work/none"
+
 expect 2 "$RACE" show --pts "$sample"
 expect 2 "$RACE" show --pts "$sample" no_such_function
 expect 2 "$RACE" show --pts --context cfa "$sample" main
