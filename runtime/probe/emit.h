@@ -202,6 +202,13 @@ static inline void emit_move(code *c, unsigned to, unsigned from)
     emit_byte(c, 0xc0 | (from & 7) << 3 | (to & 7));
 }
 
+static inline void emit_exchange(code *c, unsigned a, unsigned b)
+{
+    emit_byte(c, 0x48 | (b >> 3) << 2 | a >> 3);
+    emit_byte(c, 0x87);
+    emit_byte(c, 0xc0 | (b & 7) << 3 | (a & 7));
+}
+
 static inline void emit_shift_right(code *c, unsigned reg, unsigned by)
 {
     emit_byte(c, 0x48 | reg >> 3);
@@ -238,6 +245,13 @@ static inline void emit_load_number(code *c, unsigned reg, uint64_t number)
     emit_byte(c, 0x48 | reg >> 3);
     emit_byte(c, 0xb8 | (reg & 7));
     emit_bytes(c, &number, sizeof number);
+}
+
+static inline void emit_load_number32(code *c, unsigned reg, uint32_t number)
+{
+    if (reg >= 8) emit_byte(c, 0x41);
+    emit_byte(c, 0xb8 | (reg & 7));
+    emit_int(c, (int32_t)number);
 }
 
 static inline void emit_call_absolute(code *c, uint64_t slot) /* through a pointer below 2 GB */
