@@ -147,6 +147,7 @@ __attribute__((always_inline)) static inline void check_inside(thread_state *t, 
     } else if (site != KEEP_OBJECTS) {
         sync_forget_range(core, e.addr, e.size);
     }
+    if (op == OP_CLEAR) __atomic_add_fetch(&core->pub.cleared, 1, __ATOMIC_SEQ_CST);
     apply(&a, e);
 }
 

@@ -163,6 +163,22 @@ static inline void emit_compare32(code *c, unsigned reg, memory m) /* memory wit
     emit_memory(c, false, 0x39, reg, m);
 }
 
+static inline void emit_compare(code *c, unsigned reg, memory m)
+{
+    emit_memory(c, true, 0x39, reg, m);
+}
+
+static inline memory memory_at(memory m, size_t offset)
+{
+    m.disp += (int32_t)offset;
+    return m;
+}
+
+static inline void emit_fs(code *c) /* a prefix */
+{
+    emit_byte(c, 0x64);
+}
+
 static inline void emit_compare32_zero(code *c, memory m)
 {
     emit_memory(c, false, 0x83, 7, m);
@@ -214,6 +230,14 @@ static inline void emit_shift_right(code *c, unsigned reg, unsigned by)
     emit_byte(c, 0x48 | reg >> 3);
     emit_byte(c, 0xc1);
     emit_byte(c, 0xe8 | (reg & 7));
+    emit_byte(c, by);
+}
+
+static inline void emit_shift_left(code *c, unsigned reg, unsigned by)
+{
+    emit_byte(c, 0x48 | reg >> 3);
+    emit_byte(c, 0xc1);
+    emit_byte(c, 0xe0 | (reg & 7));
     emit_byte(c, by);
 }
 

@@ -5,7 +5,7 @@
 #define SELF_BUSY    8 /* probe_thread; with `pending` behind it */
 #define SELF_PENDING 12
 #define SELF_WAITING 336
-#define SELF_STACKS  3544
+#define SELF_STACKS  11736
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4
@@ -23,7 +23,7 @@
 #define THREAD_SLOW    4968
 #define THREAD_CLOCK   5048
 
-#define CORE_RESETTING 16801912 /* core_state */
+#define CORE_RESETTING 16802024 /* core_state */
 
 #define PAGES        0x10000000 /* region; the rest: block */
 #define PAGE_SEQ     0

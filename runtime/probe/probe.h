@@ -166,6 +166,13 @@ typedef struct {
     bool down;
 } probe_rep;
 
+/* A part of a cell that the thread has accessed: in this epoch, when so often memory had been cleared. */
+typedef struct {
+    uint64_t addr;
+    uint32_t epoch, cleared;
+} probe_part;
+enum { PROBE_PARTS = 128, PART_KINDS = 4 }; /* read or written, one byte or two */
+
 typedef struct probe_call probe_call;
 
 typedef struct {             /* of one thread; entry.S knows the first members */
@@ -188,10 +195,16 @@ typedef struct {             /* of one thread; entry.S knows the first members *
      * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;
+    probe_part parts[PART_KINDS][PROBE_PARTS]; /* by the lowest bits of the address */
     struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
 } probe_thread;
+
+static inline unsigned part_kind(bool is_write, uint32_t size)
+{
+    return (is_write ? 2 : 0) + size - 1;
+}
 
 extern __thread probe_thread probe_self __attribute__((tls_model("initial-exec")));
 

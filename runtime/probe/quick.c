@@ -160,8 +160,12 @@ __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number,
         return quick_in_general(addr, number, sp);
     const thread_state *t = (const thread_state *)self->thread;
     const region *r = region_at((core_state *)probe.core, addr);
-    if (r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ)) return true;
-    return quick_in_general(addr, number, sp);
+    const uint32_t epoch = t->pub.epoch; /* before: a reset ends it */
+    const uint32_t cleared = __atomic_load_n(&probe.core->cleared, __ATOMIC_ACQUIRE);
+    const bool is_known = r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ);
+    if (!is_known && !quick_in_general(addr, number, sp)) return false;
+    self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS] = (probe_part){addr, epoch, cleared};
+    return true;
 }
 
 bool probe_is_in_first(const ft_thread *thread)

@@ -127,6 +127,11 @@ static check_form form_of(const plan_action *a, uint64_t bias, uint64_t *address
     return FORM_COMPUTED;
 }
 
+static bool is_part(const check_plan *p)
+{
+    return p->form == FORM_COMPUTED && p->action->size < FT_GRANULE;
+}
+
 /* Registers for the check: dead ones first; others are put on the list of those to save. */
 static uint8_t take_register(uint32_t *free, uint32_t *others, slow_part *s)
 {
@@ -155,6 +160,10 @@ static void choose_registers(check_plan *p, slow_part *s, uint32_t dead)
         p->a = take_register(&good, &poor, s);
         free &= ~(1u << p->a);
         others &= ~(1u << p->a);
+    }
+    if (is_part(p)) { /* the address is wanted again */
+        free &= ~address;
+        others &= ~address;
     }
     p->b = take_register(&free, &others, s);
     p->c = take_register(&free, &others, s);
@@ -255,6 +264,33 @@ static void emit_known(builder *b, const check_plan *p, slow_part *s)
     emit_restore(b, s);
     emit_jump(&b->c, b->c.at + s->back);
 }
+
+/* A part of a cell that is split: this access was made in this epoch, and nothing was cleared since. Registers are as
+ * emit_cells has left them, and those of the address are the program's. */
+static void emit_part(builder *b, const check_plan *p, slow_part *s)
+{
+    const plan_action *a = p->action;
+    const int32_t table = probe.self_offset + (int32_t)offsetof(probe_thread, parts) +
+                          (int32_t)(part_kind(a->flags & PLAN_WRITE, a->size) * sizeof probe_self.parts[0]);
+    emit_address(b, a, p->a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
+    emit_move(&b->c, p->b, p->a);
+    emit_and32(&b->c, p->b, PROBE_PARTS - 1);
+    emit_shift_left(&b->c, p->b, 4);
+    const memory part = {p->b, NO_REGISTER, 1, table};
+    emit_fs(&b->c);
+    emit_compare(&b->c, p->a, memory_at(part, offsetof(probe_part, addr)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_fs(&b->c);
+    emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, epoch)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_load32(&b->c, p->c, absolute((uint64_t)&probe.core->cleared));
+    emit_fs(&b->c);
+    emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, cleared)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_restore(b, s);
+    emit_jump(&b->c, b->c.at + s->back);
+}
+_Static_assert(sizeof(probe_part) == 16 && FT_GRANULE == 4, "emit_part");
 
 static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t offset)
 {
@@ -401,7 +437,10 @@ static void emit_slow_parts(builder *b)
         slow_part *s = &b->slow[i];
         add_span(b, SPAN_SLOW, s->pc, s);
         slow_begins(b, s, SLOW_CELL);
-        if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
+        if (is_part(&s->plan)) {
+            emit_part(b, &s->plan, s);
+            add_span(b, SPAN_SLOW, s->pc, s);
+        } else if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
             emit_known(b, &s->plan, s);
             add_span(b, SPAN_SLOW, s->pc, s);
         }
