@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a thread knows about data that it reads together with others settles nothing that it reads for the first time.
+# What a thread knows about data that it reads together with others, or about a block that it has freed, settles nothing
+# that it accesses for the first time.
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
@@ -13,6 +14,11 @@ for options in -O0 -O2; do
     done
     checks=$((checks + 1))
     [ "$code" = 66 ] || fail "$options: exit code $code: the race was not seen"
-    grep -q 'fresh.c:35' "$work/err" || fail "$options: $(head -5 "$work/err")"
+    for mark in 'the second' 'of the byte'; do
+        line=$(grep -n "$mark" "$RACE_SOURCE/tests/probe/fresh.c" | cut -d: -f1)
+        checks=$((checks + 1))
+        grep -q "fresh.c:$line" "$work/err" || fail "$options, line $line: $(head -5 "$work/err")"
+    done
+    grep -q 'Read of size 1' "$work/err" || fail "$options: only the pointer to the byte is reported"
 done
 finish
