@@ -133,6 +133,10 @@ bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
+/* "thread", "event handler"; what its name follows. */
+const char *hb_kind_name(uint8_t kind);
+/* The calls that may wait for its end and for that of no other kind of thread. */
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out);
 
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
  * `reason` (or NULL) gets a few words when it is false. */
