@@ -203,6 +203,7 @@ struct pta_wishes {
      * none. A text that is wrong is as if there were none. May be NULL. */
     const char *(*model)(const void *with, const char *name);
     const void *with;
+    bool open; /* whatever is exported may be called from outside, of a program that exports all it has, too */
 };
 pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes);
 void pta_program_close(pta_program *program);
