@@ -13,11 +13,14 @@ typedef struct {
     const sync_touch *touch;
 } hb_call;
 
+enum { HB_YES = 1, HB_NO };
+
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
+    uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -102,6 +105,7 @@ struct hb {
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
     uint32_t edge_count;
+    bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
