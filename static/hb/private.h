@@ -92,6 +92,11 @@ typedef struct { /* process.c: a shared mapping of a file */
 } hb_mapping;
 
 typedef struct {
+    uint32_t touch; /* in touches */
+    uint32_t place; /* in places */
+} hb_use;
+
+typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
     uint8_t state;  /* memory.c */
@@ -138,6 +143,9 @@ struct hb {
     VEC(hb_place) places;
     VEC(hb_extent) extents;
     map64 extent_map;
+    hb_use *writes;          /* places that are written, by object, then in the order of touches */
+    uint32_t *writes_first;  /* per object that has been touched, in writes; one more at the end */
+    uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
 };
@@ -230,6 +238,8 @@ bool hb_single(const hb *h, const pta_place *place);
 const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 /* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
+/* The places of an object that are written. */
+const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 

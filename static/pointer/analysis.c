@@ -256,24 +256,29 @@ void pta_statistics(const pta *p, pta_stats *stats)
         stats->instances += p->instances.data[i].live;
 }
 
-static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_set *to)
+/* What a variable of an instance holds, as keys in no order. True: and what wild pointers point to. */
+static bool add_keys_of(const pta *p, uint32_t component, pta_operand what, uint32_t stride, key_list *keys)
 {
-    if (what.var == PTA_NO_VAR) return;
-    uint32_t component = graph_component(p, p->instances.data[instance].first_node + what.var);
     const pta_set *set = &p->nodes.data[component].set;
     graph_label label = {what.delta, stride};
-    key_list keys = {0}, added = {0};
     for (uint32_t i = 0; i < set->len; i++) {
         pta_key key = graph_transfer(p, set->keys[i], &label);
-        if (key && key != set_wild_key()) vec_push(&keys, key);
+        if (key && key != set_wild_key()) vec_push(keys, key);
     }
-    const pta_set *wild = &p->nodes.data[graph_component(p, p->wilderness)].set;
-    for (uint32_t i = 0; set_is_wild(set) && i < wild->len; i++)
-        vec_push(&keys, wild->keys[i]);
-    uint32_t count = keys.len;
-    keys_sort(keys.data, &count);
-    set_add(to, keys.data, count, 0, graph_world(p), &added);
-    vec_free(&keys);
+    return set_is_wild(set);
+}
+
+/* Keys as a closed set; lets go of them. */
+static void close_keys(const pta *p, key_list *keys, bool wild, pta_set *to)
+{
+    key_list added = {0};
+    const pta_set *all = &p->nodes.data[graph_component(p, p->wilderness)].set;
+    for (uint32_t i = 0; wild && i < all->len; i++)
+        vec_push(keys, all->keys[i]);
+    uint32_t count = keys->len;
+    keys_sort(keys->data, &count);
+    set_add(to, keys->data, count, 0, graph_world(p), &added);
+    vec_free(keys);
     vec_free(&added);
 }
 
@@ -317,7 +322,11 @@ static void give_places(const pta *p, pta_set *set, pta_places *out)
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)
 {
     pta_set all = {.tame = true};
-    add_places(p, instance, what, stride, &all);
+    key_list keys = {0};
+    bool wild = false;
+    if (what.var != PTA_NO_VAR)
+        wild = add_keys_of(p, graph_component(p, p->instances.data[instance].first_node + what.var), what, stride, &keys);
+    close_keys(p, &keys, wild, &all);
     give_places(p, &all, out);
 }
 
@@ -325,8 +334,16 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
 {
     pta_set all = {.tame = true};
     const id_list *of = &p->instances_of.data[func];
-    for (uint32_t i = 0; i < of->len; i++)
-        if (p->instances.data[of->data[i]].live) add_places(p, of->data[i], what, stride, &all);
+    key_list keys = {0};
+    bool wild = false;
+    uint32_t last = UINT32_MAX; /* many instances of a function are often one component */
+    for (uint32_t i = 0; i < of->len && what.var != PTA_NO_VAR; i++) {
+        if (!p->instances.data[of->data[i]].live) continue;
+        uint32_t component = graph_component(p, p->instances.data[of->data[i]].first_node + what.var);
+        if (component != last) wild |= add_keys_of(p, component, what, stride, &keys);
+        last = component;
+    }
+    close_keys(p, &keys, wild, &all);
     give_places(p, &all, out);
 }
 
