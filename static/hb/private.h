@@ -13,11 +13,14 @@ typedef struct {
     const sync_touch *touch;
 } hb_call;
 
+enum { HB_YES = 1, HB_NO };
+
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
+    uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -89,6 +92,11 @@ typedef struct { /* process.c: a shared mapping of a file */
 } hb_mapping;
 
 typedef struct {
+    uint32_t touch; /* in touches */
+    uint32_t place; /* in places */
+} hb_use;
+
+typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
     uint8_t state;  /* memory.c */
@@ -102,6 +110,7 @@ struct hb {
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
     uint32_t edge_count;
+    bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
@@ -136,6 +145,9 @@ struct hb {
     VEC(hb_place) places;
     VEC(hb_extent) extents;
     map64 extent_map;
+    hb_use *writes;          /* places that are written, by object, then in the order of touches */
+    uint32_t *writes_first;  /* per object that has been touched, in writes; one more at the end */
+    uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
 };
@@ -230,6 +242,8 @@ bool hb_single(const hb *h, const pta_place *place);
 const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 /* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
+/* The places of an object that are written. */
+const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 

@@ -100,6 +100,32 @@ static int by_key(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+enum { MANY_KEYS = 128 };
+
+/* By one byte after the other, without those that are the same in all. */
+static void sort_many(pta_key *keys, uint32_t n)
+{
+    pta_key *from = keys, *other = base_alloc(n * sizeof *other), *to = other;
+    pta_key all = keys[0], any = keys[0];
+    for (uint32_t i = 1; i < n; i++)
+        all &= keys[i], any |= keys[i];
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        uint32_t first[257] = {0};
+        if (!((all ^ any) >> shift & 255)) continue;
+        for (uint32_t i = 0; i < n; i++)
+            first[(from[i] >> shift & 255) + 1]++;
+        for (unsigned b = 0; b < 256; b++)
+            first[b + 1] += first[b];
+        for (uint32_t i = 0; i < n; i++)
+            to[first[from[i] >> shift & 255]++] = from[i];
+        pta_key *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != keys) memcpy(keys, from, n * sizeof *keys);
+    free(other);
+}
+
 void keys_sort(pta_key *keys, uint32_t *count)
 {
     uint32_t n = *count;
@@ -115,8 +141,10 @@ void keys_sort(pta_key *keys, uint32_t *count)
                 keys[at] = keys[at - 1];
             keys[at] = key;
         }
-    } else {
+    } else if (n < MANY_KEYS) {
         qsort(keys, n, sizeof *keys, by_key);
+    } else {
+        sort_many(keys, n);
     }
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++)
