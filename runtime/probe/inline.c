@@ -179,22 +179,21 @@ static uint32_t cells_of(const check_plan *p)
  * still is true. Registers are as emit_cells has left them. */
 static void emit_known(builder *b, const check_plan *p, slow_part *s)
 {
-    const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0;
+    const int32_t self = probe.self_offset;
+    const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0, site = probe.records[s->record].site;
+    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
+    slow_jump(b, s, JNE, SLOW_READERS);
     for (uint32_t cell = 0; cell < cells_of(p); cell++) {
         const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
                           (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
-        if (!cell)
+        if (!cell) {
             emit_load32(&b->c, p->c, m);
-        else
+            emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + site % PROBE_KNOWN * 4));
+        } else {
             emit_compare32(&b->c, p->c, m);
-        if (cell) slow_jump(b, s, JNE, SLOW_READERS);
+        }
+        slow_jump(b, s, JNE, SLOW_READERS);
     }
-    const int32_t self = probe.self_offset;
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + probe.records[s->record].site % PROBE_KNOWN * 4));
-    slow_jump(b, s, JNE, SLOW_READERS);
-    emit_epoch(b, p->c);
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
-    slow_jump(b, s, JNE, SLOW_READERS);
     emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
     emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
     slow_jump(b, s, JNE, SLOW_READERS);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CLOSE = 16, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, FAR_JUMP = 14, PAGE_TRIES = 8 };
+enum { CLOSE = 48, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, FAR_JUMP = 14, PAGE_TRIES = 8 };
 
 /* --- what is there ------------------------------------------------------------------------------------------------ */
 
