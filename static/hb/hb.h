@@ -14,8 +14,9 @@
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
- *                that goes round; last.c: the last of those that count down; barrier.c: barriers; separate.c: all of it, asked
+ *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet, or any more; poll.c: loads that wait
