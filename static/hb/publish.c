@@ -12,6 +12,7 @@ typedef struct {
     uint32_t width;
     bool is_variable;
     bool is_end; /* of the thread `poster` */
+    bool locked; /* set and looked at under one lock */
     hb_points posts, waits;
     hb_edges edges;
     hb_numbers cutters;
@@ -113,7 +114,7 @@ static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
     return place->offset >= 0 && hb_type_at(site->type, (uint64_t)place->offset, width).is_atomic;
 }
 
-bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out)
+bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked)
 {
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
@@ -126,7 +127,9 @@ bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *o
             const hb_place *p = &h->places.data[touch->first_place + k];
             if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
             hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
-            if (!atomic && !hb_guarded(&mine, &theirs)) agreed = !mine.len && touch->flags & IR_ATOMIC;
+            bool guarded = hb_guarded(&mine, &theirs);
+            if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;
+            *locked &= guarded;
             vec_push(out, (hb_point){touch->instance, touch->insn});
         }
     }
@@ -139,7 +142,8 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
 {
     const hb_extent *x = &h->extents.data[place->extent];
     hb_points posts = {0};
-    if (!hb_setters(h, look, place, &posts) || !posts.len) {
+    bool locked = true;
+    if (!hb_setters(h, look, place, &posts, &locked) || !posts.len) {
         vec_free(&posts);
         return;
     }
@@ -147,7 +151,8 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
     if (known->posts.len)
         vec_free(&posts);
     else
-        known->posts.data = posts.data, known->posts.len = posts.len, known->posts.cap = posts.cap;
+        known->posts.data = posts.data, known->posts.len = posts.len, known->posts.cap = posts.cap, known->locked = true;
+    known->locked &= locked;
     vec_push(&known->edges, edge);
     add_number(&known->cutters, edge.instance);
 }
@@ -269,6 +274,22 @@ static void find_variables(hb *h, uint32_t instance)
 
 /* --- all of them --------------------------------------------------------------------------------------------------------------- */
 
+/* Whoever sets a variable under a lock has it until a call lets go of it: what it does before that is seen together with the
+ * variable. (Compilers change the order of the stores in between.) */
+static hb_point last_of(hb *h, hb_point post)
+{
+    const lift_func *f = hb_instance_code(h, post.instance);
+    const hb_func *own = &h->funcs[h->instances[post.instance].func];
+    const lift_block *b = &f->blocks[hb_block_of(f, post.insn)];
+    uint32_t end = b->first_insn + b->insn_count;
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (own->calls[c].insn > post.insn && own->calls[c].insn < end) end = own->calls[c].insn;
+    uint32_t held = hb_locks_at(h, post);
+    for (uint32_t i = post.insn + 1; i < end; i++) /* nor a store that lets go of a lock of one's own making */
+        if (hb_locks_at(h, (hb_point){post.instance, i}) != held) end = i;
+    return (hb_point){post.instance, end > post.insn ? end - 1 : post.insn};
+}
+
 static void find_poster(hb *h, token *t)
 {
     if (t->is_end) return;
@@ -287,6 +308,8 @@ static void find_poster(hb *h, token *t)
         return;
     }
     hb_walk walk = {.origin = t->poster};
+    for (uint32_t i = 0; i < t->posts.len && t->locked && t->is_variable; i++)
+        t->posts.data[i] = last_of(h, t->posts.data[i]);
     hb_region_walk(h, &walk, t->posts.data, t->posts.len, &t->posted);
 }
 
