@@ -540,6 +540,22 @@ bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const 
     return d >= nb.wide && na.each - d >= na.wide;
 }
 
+/* Only threads of few numbers access what their creator does, and it has joined each of them. */
+bool hb_numbers_joined(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
+{
+    const gift *g = &h->gifts->of[y];
+    part_sum sum;
+    int64_t width, step;
+    if (g->kind != GIFT_NUMBER || g->step != 1) return false;
+    numbered na = number_of(h, x, a), nb = number_of(h, y, b);
+    if (!na.fixed || !nb.known || nb.space || nb.round || nb.modulo || !same_others(h, &na, &nb) || !address_of(h, y, b, &sum, &width)) return false;
+    for (uint32_t i = 0; i < sum.count; i++)
+        if (is_number(h, y, sum.terms[i].instance, sum.terms[i].leaf, &step) && sum.terms[i].factor < 0) return false;
+    int64_t from = na.base + na.low - nb.base - nb.high + 1, to = na.base + na.high - nb.base - nb.low - 1; /* factor * number is in it */
+    int64_t low = from >= 0 ? (from + nb.factor - 1) / nb.factor : -(-from / nb.factor), high = to >= 0 ? to / nb.factor : -1;
+    return hb_joined_before(h, x, (hb_point){a->instance, a->insn}, y, low, high);
+}
+
 /* The part of an iteration that comes in front of its ordered part. */
 static bool is_before_ordered(const hb *h, const hb_touch *t)
 {
