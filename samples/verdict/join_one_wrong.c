@@ -18,9 +18,9 @@ static void *compute(void *argument)
     long me = (long)argument;
     usleep(300u * (unsigned)me);
     results[me] = (int)me + 10; // RACE result: main has joined another
-    wide[me] = 1;               // RACE wide: so has
-    wide[me + 1] = 2;           // RACE wide: the thread before
+    wide[me] = 1;               // RACE wide: of main and of the thread before
     usleep(200);
+    wide[me + 1] = 2; // RACE wide: of main and of the thread behind
     sometimes[me] = 3; // RACE sometimes: joined on one way only
     return NULL;
 }
