@@ -57,6 +57,7 @@ static int by_caller(const void *a, const void *b)
 
 bool hb_spawns(const hb *h, const pta_call_edge *edge)
 {
+    if (h->spawns) return h->spawns[edge - h->edges];
     return h->program->calls.data[edge->call].spawn != PTA_SPAWN_NONE || h->instances[edge->caller].func == h->program->outside;
 }
 
@@ -132,6 +133,10 @@ void hb_calls_open(hb *h)
     h->edge_count = pta_call_graph(h->p, &h->edges);
     if (h->edge_count) qsort(h->edges, h->edge_count, sizeof *h->edges, by_caller);
     drop_shares(h);
+    bool *spawns = base_alloc(h->edge_count * sizeof *spawns);
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        spawns[e] = hb_spawns(h, &h->edges[e]);
+    h->spawns = spawns;
     h->out_first = base_alloc_zero(h->instance_count + 1, sizeof *h->out_first);
     h->in_first = base_alloc_zero(h->instance_count + 2, sizeof *h->in_first);
     h->in_edge = base_alloc(h->edge_count * sizeof *h->in_edge);
@@ -158,6 +163,7 @@ void hb_calls_close(hb *h)
     free(h->instances);
     free(h->call_insn);
     free(h->edges);
+    free(h->spawns);
     free(h->out_first);
     free(h->in_first);
     free(h->in_edge);

@@ -467,6 +467,16 @@ void hb_lives_open(hb *h)
     }
 }
 
+static bool calls_self(const hb *h)
+{
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        for (uint32_t c = 0; hb_code(h, f) && c < h->funcs[f].call_count; c++) {
+            uint32_t func = h->program->calls.data[h->funcs[f].calls[c].call].func;
+            if (func != PTA_NO_FUNC && !strcmp(h->program->funcs.data[func].name, "pthread_self")) return true;
+        }
+    return false;
+}
+
 /* Whether a variable holds the handle of the thread that main is, and nothing else: all that is stored there is what pthread_self
  * has returned in main. */
 static bool holds_main(const hb *h, const pta_place *place)
@@ -503,7 +513,8 @@ static bool holds_main(const hb *h, const pta_place *place)
 
 void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges)
 {
-    for (uint32_t j = 0; j < h->joins->joins.len && !thread; j++) {
+    bool self = !thread && calls_self(h);
+    for (uint32_t j = 0; j < h->joins->joins.len && self; j++) {
         const join_call *join = &h->joins->joins.data[j];
         if (join->sync->kind != SYNC_JOIN || !join->has_from || !holds_main(h, &join->from)) continue;
         if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
@@ -516,6 +527,17 @@ void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges
         if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
         for (uint32_t i = 0; i < join->edges.len; i++)
             vec_push(edges, join->edges.data[i]);
+    }
+}
+
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
+{
+    for (uint32_t j = 0; j < h->joins->joins.len; j++) {
+        const join_call *join = &h->joins->joins.data[j];
+        bool waits = join->certain && has_number(&join->threads, origin);
+        for (uint32_t i = 0; i < join->threads.len && waits; i++)
+            waits = h->origins.data[join->threads.data[i]].entry == h->origins.data[origin].entry;
+        if (waits) vec_push(out, (hb_point){join->instance, join->call->insn});
     }
 }
 

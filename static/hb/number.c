@@ -82,6 +82,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     const lift_func *creator = hb_instance_code(h, g->site.instance);
     uint32_t func = h->instances[g->site.instance].func, loop = creator->ir->blocks[hb_block_of(creator, g->site.insn)].loop;
     bool found = false;
+    if (!loop || (g->kind == GIFT_FRESH && gift_counts_again(h, origin, g->site, loop))) return false;
     for (uint32_t t = 0; t < h->touches.len; t++) {
         const hb_touch *touch = &h->touches.data[t];
         if (!(touch->flags & IR_WRITE)) continue;
@@ -116,13 +117,11 @@ static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
 {
     if (!look || look->place_count != 1) return false;
     const hb_extent *x = &h->extents.data[h->places.data[look->first_place].extent];
-    for (uint32_t t = 0; t < h->touches.len; t++) {
-        const hb_touch *touch = &h->touches.data[t];
-        bool meets = false;
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t i = 0; i < touch->place_count && !meets; i++)
-            meets = hb_overlap(&h->extents.data[h->places.data[touch->first_place + i].extent], x);
-        if (!meets) continue;
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const hb_touch *touch = &h->touches.data[writes[i].touch];
+        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
         uint16_t mnemonic = hb_code(h, touch->func)->insns[touch->insn].mnemonic;
         if (but && touch->flags & IR_ATOMIC && (mnemonic == ZYDIS_MNEMONIC_XADD || mnemonic == ZYDIS_MNEMONIC_INC)) continue;
         for (uint32_t o = 0; o < h->origins.len; o++) {

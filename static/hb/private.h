@@ -13,11 +13,14 @@ typedef struct {
     const sync_touch *touch;
 } hb_call;
 
+enum { HB_YES = 1, HB_NO };
+
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
+    uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -91,6 +94,11 @@ typedef struct { /* process.c: a shared mapping of a file */
 } hb_mapping;
 
 typedef struct {
+    uint32_t touch; /* in touches */
+    uint32_t place; /* in places */
+} hb_use;
+
+typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
     uint8_t state;  /* memory.c */
@@ -104,6 +112,7 @@ struct hb {
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
     uint32_t edge_count;
+    bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
@@ -134,11 +143,16 @@ struct hb {
     struct hb_channels *channels;
     struct hb_turns *turns;
     struct hb_lasts *lasts;
+    struct hb_gathers *gathers;
+    struct hb_nests *nests;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
     map64 extent_map;
+    hb_use *writes;          /* places that are written, by object, then in the order of touches */
+    uint32_t *writes_first;  /* per object that has been touched, in writes; one more at the end */
+    uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
 };
@@ -212,6 +226,8 @@ void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+/* The same of a point in what such a part calls, and nothing else does: `root` has the part. */
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part);
 bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
 /* There is only one such task at a time. Requires the overlaps of those that led to it. */
 bool hb_task_alone(const hb *h, uint32_t origin);
@@ -249,6 +265,8 @@ bool hb_single(const hb *h, const pta_place *place);
 const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 /* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
+/* The places of an object that are written. */
+const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
@@ -267,7 +285,7 @@ void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
 
-/* --- publish.c, turn.c, last.c, barrier.c ---- */
+/* --- publish.c, turn.c, last.c, gather.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
@@ -280,10 +298,19 @@ void hb_lasts_open(hb *h);
 void hb_lasts_close(hb *h);
 /* One of them has found a counter to be zero that the other had not decreased yet, or is the only one to find it so. */
 bool hb_lasts_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_gathers_open(hb *h);
+void hb_gathers_close(hb *h);
+/* One has waited until all have reported, and the other has not reported yet. */
+bool hb_gathers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- nest.c ---- */
+void hb_nests_close(hb *h);
+/* Variables of two activations of a function, or one before and after its tasks. */
+bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
 /* --- process.c ---- */
 /* One of the points is run by the child of a fork, in memory that is its own. */
