@@ -120,23 +120,36 @@ bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p)
     return false;
 }
 
-bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
+/* The words that hold each object, in their order: asked for object by object, going through all words each time would be the most of the
+ * work on a large program. */
+static void index_holders(hb *h)
 {
-    for (uint32_t w = *from; w < h->memory.len; w++) {
+    h->has_holders = true;
+    for (uint32_t w = h->memory.len; w-- > 0;) {
         const hb_word *word = &h->memory.data[w];
         uint32_t holder = hb_object(h, word->word.site, word->word.context);
         uint8_t kind = h->program->sites.data[word->word.site].kind;
-        if (holder == object || kind == PTA_LIBRARY || kind == PTA_EXTERNAL || hb_stays(h, holder)) continue;
-        for (uint32_t i = 0; i < word->count; i++) {
+        if (kind == PTA_LIBRARY || kind == PTA_EXTERNAL || hb_stays(h, holder)) continue;
+        for (uint32_t i = word->count; i-- > 0;) {
             const pta_place *place = &h->held.data[word->first + i];
             const pta_site *site = &h->program->sites.data[place->site];
-            if (site->kind == PTA_FUNCTION || hb_object(h, site->memory, place->context) != object) continue;
-            *out = hb_extent_of(h, &word->word, 8, false);
-            *from = w + 1;
-            return true;
+            if (site->kind == PTA_FUNCTION) continue;
+            uint32_t object = hb_object(h, site->memory, place->context), *first = map_at(&h->holders_of, object);
+            if (object == holder || (*first != MAP_NONE && h->holders.data[*first].word == w)) continue;
+            vec_push(&h->holders, (hb_held_by){w, *first});
+            *first = h->holders.len - 1;
         }
     }
-    return false;
+}
+
+bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
+{
+    if (!h->has_holders) index_holders(h);
+    uint32_t at = *from ? h->holders.data[*from - 1].next : map_get(&h->holders_of, object);
+    if (at == MAP_NONE) return false;
+    *out = hb_extent_of(h, &h->memory.data[h->holders.data[at].word].word, 8, false);
+    *from = at + 1;
+    return true;
 }
 
 /* --- taken out of a container ---------------------------------------------------------------------------------------------------- */

@@ -58,6 +58,11 @@ typedef struct {
 } hb_word;
 
 typedef struct {
+    uint32_t word; /* in memory */
+    uint32_t next; /* another that holds the same object, or MAP_NONE */
+} hb_held_by;
+
+typedef struct {
     uint32_t origin;
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
@@ -130,6 +135,9 @@ struct hb {
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
+    VEC(hb_held_by) holders; /* made on first use (has_holders) */
+    map64 holders_of;        /* object: the first of those that hold its address */
+    bool has_holders;
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;
