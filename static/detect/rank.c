@@ -1,7 +1,7 @@
 /* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
 #include "static/detect/private.h"
 
-enum { MEMBER = 10, FRAME = 18, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
+enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowing that both are to one variable */
 
 static void because(detect_warning *w, const char *reason, int cost)
 {
@@ -11,13 +11,23 @@ static void because(detect_warning *w, const char *reason, int cost)
     if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
 }
 
+/* An object of an allocator of the program's own, and nobody knows who has called it: all that it has ever allocated looks like one. */
+static bool is_common(const detect *d, uint32_t site, uint32_t context)
+{
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (d->program->sites.data[site].kind != PTA_HEAP) return false;
+    pta_place place = {.site = site, .context = context};
+    return pta_heap_calls(d->p, &place, calls) && d->program->funcs.data[d->program->calls.data[calls[0]].caller].clone;
+}
+
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
 {
     uint32_t site, context;
     hb_object_at(d->h, a->object, &site, &context);
     uint8_t kind = d->program->sites.data[site].kind;
-    if (a->stride || b->stride) return ARRAY;
-    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER;
+    int common = is_common(d, site, context) ? COMMON : 0;
+    if (a->stride || b->stride) return ARRAY + common;
+    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER + common;
 }
 
 typedef struct {
@@ -41,7 +51,7 @@ static uint32_t side_costs(const hb_origin *o, const hb_touch *t, uint8_t doubt,
 {
     uint32_t n = 0;
     if (t->place_count > 4) out[n++] = (cost){"an access may be to many objects", 15};
-    if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
+    if ((o->kind == HB_EVENT && !o->certain) || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
     if (o->kind == HB_OUTSIDE) out[n++] = (cost){"one side is called by code that was not analysed", 40};
     if (doubts[doubt].reason) out[n++] = doubts[doubt];
     if (t->flags & HB_LIBRARY) out[n++] = (cost){"one side is made by a library function", 3};
@@ -74,6 +84,8 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
         because(w, "both accesses are somewhere in one array", ARRAY);
+    if (is_common(d, pair->place[0]->place.site, pair->place[0]->place.context))
+        because(w, "the object is one of all that an allocator of the program has made", COMMON);
     for (unsigned i = 0; i < 2; i++) {
         cost costs[5];
         for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->doubt[i], costs); k < n; k++)

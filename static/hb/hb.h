@@ -68,6 +68,7 @@ typedef struct {
     bool overlaps;      /* two of it may run at the same time */
     bool looped;        /* its model starts any number of it at once */
     bool placed;        /* it is known which threads run it (`carriers`) and where */
+    bool certain;       /* ... and not only which ones may */
     uint32_t entry;     /* function */
     uint32_t instance;  /* where it begins */
     uint32_t model;     /* the instance of the library function that creates it, or HB_NONE */
