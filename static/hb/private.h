@@ -112,6 +112,7 @@ struct hb {
     uint32_t edge_count;
     bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
+    uint32_t *runs_first, *runs; /* per instance: the instances that it calls, each once, in runs */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
