@@ -36,12 +36,19 @@ typedef struct {
     uint8_t a, b, c;
 } check_plan;
 
+typedef enum { /* what is not as it should be */
+    SLOW_CELL,    /* a cell: not this thread's epoch */
+    SLOW_READERS, /* nor is it known to have read it with others; a and b are still in their registers */
+    SLOW_OTHER
+} slow_entry;
+
 typedef struct { /* a call of C, out of line */
     uint32_t record;
     uint64_t pc;
+    uint32_t dead; /* registers of the program */
     check_plan plan;
     size_t jumps[SLOW_JUMPS]; /* that lead here */
-    bool by_cell[SLOW_JUMPS]; /* since a cell is not as it should be */
+    uint8_t to[SLOW_JUMPS];   /* slow_entry */
     uint8_t jump_count, saved_count;
     uint8_t saved[4];
     bool flags, overflow; /* saved in rax */
@@ -120,6 +127,11 @@ static check_form form_of(const plan_action *a, uint64_t bias, uint64_t *address
     return FORM_COMPUTED;
 }
 
+static bool is_part(const check_plan *p)
+{
+    return p->form == FORM_COMPUTED && p->action->size < FT_GRANULE;
+}
+
 /* Registers for the check: dead ones first; others are put on the list of those to save. */
 static uint8_t take_register(uint32_t *free, uint32_t *others, slow_part *s)
 {
@@ -148,6 +160,10 @@ static void choose_registers(check_plan *p, slow_part *s, uint32_t dead)
         p->a = take_register(&good, &poor, s);
         free &= ~(1u << p->a);
         others &= ~(1u << p->a);
+    }
+    if (is_part(p)) { /* the address is wanted again */
+        free &= ~address;
+        others &= ~address;
     }
     p->b = take_register(&free, &others, s);
     p->c = take_register(&free, &others, s);
@@ -194,20 +210,20 @@ static void emit_address(builder *b, const plan_action *a, uint8_t to, int64_t p
     emit_lea(&b->c, to, m);
 }
 
-static void slow_jump(builder *b, slow_part *s, unsigned condition, bool by_cell)
+static void slow_jump(builder *b, slow_part *s, unsigned condition, slow_entry to)
 {
     if (s->jump_count == SLOW_JUMPS) {
         b->c.failed = true;
         return;
     }
-    s->by_cell[s->jump_count] = by_cell;
+    s->to[s->jump_count] = (uint8_t)to;
     s->jumps[s->jump_count++] = emit_branch(&b->c, condition);
 }
 
-static void slow_begins(builder *b, const slow_part *s, bool by_cell)
+static void slow_begins(builder *b, const slow_part *s, slow_entry to)
 {
     for (unsigned j = 0; j < s->jump_count; j++)
-        if (s->by_cell[j] == by_cell) emit_fill(&b->c, s->jumps[j]);
+        if (s->to[j] == to) emit_fill(&b->c, s->jumps[j]);
 }
 
 static uint32_t offset_of(uint64_t address) /* of its cell, in its region */
@@ -233,21 +249,48 @@ static void emit_known(builder *b, const check_plan *p, slow_part *s)
             emit_load32(&b->c, p->c, m);
         else
             emit_compare32(&b->c, p->c, m);
-        if (cell) slow_jump(b, s, JNE, false);
+        if (cell) slow_jump(b, s, JNE, SLOW_READERS);
     }
     const int32_t self = probe.self_offset;
     emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + s->record % PROBE_KNOWN * 4));
-    slow_jump(b, s, JNE, false);
+    slow_jump(b, s, JNE, SLOW_READERS);
     emit_load_fs(&b->c, p->b, self + (int32_t)offsetof(probe_thread, thread));
     emit_load32(&b->c, p->c, (memory){p->b, NO_REGISTER, 1, offsetof(ft_thread, epoch)});
     emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
-    slow_jump(b, s, JNE, false);
+    slow_jump(b, s, JNE, SLOW_OTHER);
     emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
     emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
-    slow_jump(b, s, JNE, false);
+    slow_jump(b, s, JNE, SLOW_OTHER);
     emit_restore(b, s);
     emit_jump(&b->c, b->c.at + s->back);
 }
+
+/* A part of a cell that is split: this access was made in this epoch, and nothing was cleared since. Registers are as
+ * emit_cells has left them, and those of the address are the program's. */
+static void emit_part(builder *b, const check_plan *p, slow_part *s)
+{
+    const plan_action *a = p->action;
+    const int32_t table = probe.self_offset + (int32_t)offsetof(probe_thread, parts) +
+                          (int32_t)(part_kind(a->flags & PLAN_WRITE, a->size) * sizeof probe_self.parts[0]);
+    emit_address(b, a, p->a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
+    emit_move(&b->c, p->b, p->a);
+    emit_and32(&b->c, p->b, PROBE_PARTS - 1);
+    emit_shift_left(&b->c, p->b, 4);
+    const memory part = {p->b, NO_REGISTER, 1, table};
+    emit_fs(&b->c);
+    emit_compare(&b->c, p->a, memory_at(part, offsetof(probe_part, addr)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_fs(&b->c);
+    emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, epoch)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_load32(&b->c, p->c, absolute((uint64_t)&probe.core->cleared));
+    emit_fs(&b->c);
+    emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, cleared)));
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_restore(b, s);
+    emit_jump(&b->c, b->c.at + s->back);
+}
+_Static_assert(sizeof(probe_part) == 16 && FT_GRANULE == 4, "emit_part");
 
 static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t offset)
 {
@@ -265,7 +308,7 @@ static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t o
             m.disp -= (int32_t)offsetof(ft_cell, read);
         }
         emit_compare32(&b->c, p->c, m);
-        slow_jump(b, s, JNE, true);
+        slow_jump(b, s, JNE, SLOW_CELL);
         if (!is_write) emit_fill_short(&b->c, next);
     }
 }
@@ -278,7 +321,7 @@ static void emit_fast_path(builder *b, const check_plan *p, slow_part *s)
     if (p->form == FORM_FIXED) {
         emit_load(&b->c, p->b, absolute(regions + 8 * (p->address >> FT_REGION_BITS)));
         emit_test(&b->c, p->b);
-        slow_jump(b, s, JE, false);
+        slow_jump(b, s, JE, SLOW_OTHER);
         emit_cells(b, p, s, offset_of(p->address));
         return;
     }
@@ -287,10 +330,10 @@ static void emit_fast_path(builder *b, const check_plan *p, slow_part *s)
     emit_and32(&b->c, p->b, FT_REGION_COUNT - 1);
     emit_load(&b->c, p->b, (memory){NO_REGISTER, p->b, 8, (int32_t)regions});
     emit_test(&b->c, p->b);
-    slow_jump(b, s, JE, false);
+    slow_jump(b, s, JE, SLOW_OTHER);
     if (size > 1) {
         emit_test8(&b->c, p->a, (uint8_t)(size - 1));
-        slow_jump(b, s, JNE, false);
+        slow_jump(b, s, JNE, SLOW_OTHER);
     }
     emit_and32(&b->c, p->a, in_region & ~3u);
     emit_cells(b, p, s, 0);
@@ -305,7 +348,7 @@ static void emit_action(builder *b, const plan_action *a, uint32_t record, uint6
         return;
     }
     slow_part *s = &b->slow[b->slow_count++];
-    *s = (slow_part){.record = record, .pc = pc};
+    *s = (slow_part){.record = record, .pc = pc, .dead = dead & 0xffff};
     check_plan p = {.action = a};
     p.form = probe.records[record].kind == RECORD_CHECK ? form_of(a, b->module->bias, &p.address) : FORM_CALL;
     choose_registers(&p, s, dead);
@@ -317,7 +360,7 @@ static void emit_action(builder *b, const plan_action *a, uint32_t record, uint6
     emit_compare32_zero(&b->c, absolute((uint64_t)&probe.core->concurrent));
     size_t done = 0;
     if (p.form == FORM_CALL) {
-        slow_jump(b, s, JNE, false);
+        slow_jump(b, s, JNE, SLOW_OTHER);
     } else {
         done = emit_branch(&b->c, JE);
         emit_fast_path(b, &p, s);
@@ -325,6 +368,51 @@ static void emit_action(builder *b, const plan_action *a, uint32_t record, uint6
     }
     emit_restore(b, s);
     s->back = b->c.len;
+}
+
+/* --- the first access of an epoch --------------------------------------------------------------------------------- */
+
+static bool is_for_first(const check_plan *p)
+{
+    return p->form != FORM_CALL && (p->action->size == 4 || p->action->size == 8);
+}
+
+/* The offset and the region, wherever they are, to where first.S wants them. */
+static void emit_first_address(builder *b, const check_plan *p)
+{
+    const bool crossed = p->form == FORM_COMPUTED && p->b == RDI;
+    if (crossed && p->a == RSI) {
+        emit_exchange(&b->c, RDI, RSI);
+        return;
+    }
+    if (crossed) emit_move(&b->c, RSI, RDI);
+    if (p->form == FORM_COMPUTED && p->a != RDI) emit_move(&b->c, RDI, p->a);
+    if (!crossed && p->b != RSI) emit_move(&b->c, RSI, p->b);
+    if (p->form == FORM_FIXED) emit_load_number32(&b->c, RDI, (uint32_t)(p->address & ((1u << FT_REGION_BITS) - 1)));
+}
+
+/* Makes the check if it is simple (first.S); else goes on behind this. */
+static void emit_first(builder *b, const check_plan *p, slow_part *s)
+{
+    uint32_t live = PROBE_FIRST & ~s->dead;
+    for (unsigned i = 0; i < s->saved_count; i++)
+        live &= ~(1u << s->saved[i]);
+    if (!s->saved_count) emit_move_stack(&b->c, -PROBE_RED_ZONE);
+    for (uint8_t r = 0; r < 16; r++)
+        if (live >> r & 1) emit_push(&b->c, r);
+    const int32_t pushed = PROBE_RED_ZONE + 8 * (s->saved_count + __builtin_popcount(live));
+    emit_first_address(b, p);
+    emit_load_number32(&b->c, RCX, probe.records[s->record].site);
+    emit_load_fs(&b->c, RDX, probe.self_offset + (int32_t)offsetof(probe_thread, thread));
+    emit_lea(&b->c, R8, (memory){RSP, NO_REGISTER, 1, pushed});
+    const unsigned which = (p->action->flags & PLAN_WRITE ? 2 : 0) + (p->action->size == 8);
+    emit_call_absolute(&b->c, (uint64_t)&probe.low[LOW_FIRST + which]);
+    for (uint8_t r = 16; r-- > 0;)
+        if (live >> r & 1) emit_pop(&b->c, r);
+    if (!s->saved_count) emit_move_stack(&b->c, PROBE_RED_ZONE);
+    slow_jump(b, s, JNE, SLOW_OTHER);
+    emit_restore(b, s);
+    emit_jump(&b->c, b->c.at + s->back);
 }
 
 /* Requires the program's registers, and the record's number on the stack. */
@@ -340,7 +428,7 @@ static void emit_call(builder *b, const check_plan *p)
         else
             emit_address(b, a, RAX, PROBE_RED_ZONE + 16);
     }
-    emit_call_absolute(&b->c, (uint64_t)&probe.low[quick]);
+    emit_call_absolute(&b->c, (uint64_t)&probe.low[quick ? LOW_QUICK : LOW_CHECK]);
 }
 
 static void emit_slow_parts(builder *b)
@@ -348,12 +436,20 @@ static void emit_slow_parts(builder *b)
     for (unsigned i = 0; i < b->slow_count; i++) {
         slow_part *s = &b->slow[i];
         add_span(b, SPAN_SLOW, s->pc, s);
-        slow_begins(b, s, true);
-        if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
+        slow_begins(b, s, SLOW_CELL);
+        if (is_part(&s->plan)) {
+            emit_part(b, &s->plan, s);
+            add_span(b, SPAN_SLOW, s->pc, s);
+        } else if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
             emit_known(b, &s->plan, s);
             add_span(b, SPAN_SLOW, s->pc, s);
         }
-        slow_begins(b, s, false);
+        slow_begins(b, s, SLOW_READERS);
+        if (is_for_first(&s->plan)) {
+            emit_first(b, &s->plan, s);
+            add_span(b, SPAN_SLOW, s->pc, s);
+        }
+        slow_begins(b, s, SLOW_OTHER);
         emit_restore(b, s);
         emit_move_stack(&b->c, -PROBE_RED_ZONE);
         emit_push_number(&b->c, s->record);

@@ -84,7 +84,7 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
 }
 
 /* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
-static bool counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
+bool gift_counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
 {
     const lift_func *f = hb_instance_code(h, site.instance);
     const lift_block *header = &f->blocks[f->ir->loops[loop - 1].header];
@@ -129,7 +129,7 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
         if (!sum.known || !loop) continue;
         ir_value counter;
         int64_t step;
-        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || counts_again(h, origin, site, loop)) continue;
+        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || gift_counts_again(h, origin, site, loop)) continue;
         *out = (gift){.kind = places.len ? GIFT_ELEMENT : GIFT_NUMBER, .param = p, .site = site, .sum = sum, .counter = counter,
                       .step = step < 0 ? -step : step, .object = object};
         for (uint32_t i = 1; i < places.len; i++) /* elements of one array */

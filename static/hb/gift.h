@@ -29,6 +29,9 @@ int gift_param(const ir_func *ir, ir_value leaf);
 /* A parameter that in all calls is the thread's argument plus a constant. */
 bool gift_is_own(const hb *h, uint32_t instance, int param, int64_t *delta);
 
+/* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
+bool gift_counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop);
+
 /* --- number.c ---- */
 void hb_numbers_open(hb *h);
 void hb_numbers_close(hb *h);

@@ -14,8 +14,9 @@
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
- *                that goes round; last.c: the last of those that count down; barrier.c: barriers; separate.c: all of it, asked
+ *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet, or any more; poll.c: loads that wait
@@ -133,6 +134,10 @@ bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
+/* "thread", "event handler"; what its name follows. */
+const char *hb_kind_name(uint8_t kind);
+/* The calls that may wait for its end and for that of no other kind of thread. */
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out);
 
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
  * `reason` (or NULL) gets a few words when it is false. */

@@ -584,6 +584,17 @@ void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges
     }
 }
 
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
+{
+    for (uint32_t j = 0; j < h->joins->joins.len; j++) {
+        const join_call *join = &h->joins->joins.data[j];
+        bool waits = join->certain && has_number(&join->threads, origin);
+        for (uint32_t i = 0; i < join->threads.len && waits; i++)
+            waits = h->origins.data[join->threads.data[i]].entry == h->origins.data[origin].entry;
+        if (waits) vec_push(out, (hb_point){join->instance, join->call->insn});
+    }
+}
+
 void hb_lives_close(hb *h)
 {
     for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {

@@ -82,6 +82,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     const lift_func *creator = hb_instance_code(h, g->site.instance);
     uint32_t func = h->instances[g->site.instance].func, loop = creator->ir->blocks[hb_block_of(creator, g->site.insn)].loop;
     bool found = false;
+    if (!loop || (g->kind == GIFT_FRESH && gift_counts_again(h, origin, g->site, loop))) return false;
     for (uint32_t t = 0; t < h->touches.len; t++) {
         const hb_touch *touch = &h->touches.data[t];
         if (!(touch->flags & IR_WRITE)) continue;

@@ -44,6 +44,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_tokens_open(h);
     hb_turns_open(h);
     hb_lasts_open(h);
+    hb_gathers_open(h);
     hb_barriers_open(h);
     count(h);
     return h;
@@ -53,6 +54,8 @@ void hb_close(hb *h)
 {
     if (!h) return;
     hb_barriers_close(h);
+    hb_nests_close(h);
+    hb_gathers_close(h);
     hb_lasts_close(h);
     hb_turns_close(h);
     hb_tokens_close(h);

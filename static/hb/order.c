@@ -265,9 +265,9 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, part; /* the last: the part that one thread of a team runs, + 1 */
+    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, root, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
-    if (hb_has_single(h, at.instance) && hb_single_part(h, at, &part)) bits[words - 1] = ((uint64_t)h->instances[at.instance].func << 32 | part) + 1;
+    if (hb_single_of(h, at, &root, &part)) bits[words - 1] = ((uint64_t)root << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
         if (hb_region_has(hb_life_ever(h, o), at)) hb_set(bits, 2 * o + 1);

@@ -337,6 +337,14 @@ const char *hb_origin_name(const hb *h, uint32_t origin)
     return o->kind == HB_MAIN ? "main" : h->program->funcs.data[o->entry].name;
 }
 
+const char *hb_kind_name(uint8_t kind)
+{
+    static const char *const names[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
+                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
+                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
+    return names[kind];
+}
+
 hb_point hb_user_point(const hb *h, hb_point at)
 {
     for (unsigned depth = 0; depth < LEADS; depth++) {

@@ -140,6 +140,8 @@ struct hb {
     struct hb_channels *channels;
     struct hb_turns *turns;
     struct hb_lasts *lasts;
+    struct hb_gathers *gathers;
+    struct hb_nests *nests;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
@@ -221,6 +223,8 @@ const hb_region *hb_life_ever(const hb *h, uint32_t origin);
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+/* The same of a point in what such a part calls, and nothing else does: `root` has the part. */
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part);
 bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
 /* There is only one such task at a time. Requires the overlaps of those that led to it. */
 bool hb_task_alone(const hb *h, uint32_t origin);
@@ -260,7 +264,7 @@ void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
 
-/* --- publish.c, turn.c, last.c, barrier.c ---- */
+/* --- publish.c, turn.c, last.c, gather.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
@@ -273,10 +277,19 @@ void hb_lasts_open(hb *h);
 void hb_lasts_close(hb *h);
 /* One of them has found a counter to be zero that the other had not decreased yet, or is the only one to find it so. */
 bool hb_lasts_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_gathers_open(hb *h);
+void hb_gathers_close(hb *h);
+/* One has waited until all have reported, and the other has not reported yet. */
+bool hb_gathers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- nest.c ---- */
+void hb_nests_close(hb *h);
+/* Variables of two activations of a function, or one before and after its tasks. */
+bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
 /* --- process.c ---- */
 /* One of the points is run by the child of a fork, in memory that is its own. */

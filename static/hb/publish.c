@@ -113,12 +113,10 @@ static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
     return place->offset >= 0 && hb_type_at(site->type, (uint64_t)place->offset, width).is_atomic;
 }
 
-/* A variable that is found set on an edge: who sets it, and do they agree on how? */
-static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb_edge edge)
+bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out)
 {
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
-    token t = {.object = x->object, .at = x->at, .width = x->width};
     bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
     uint32_t count;
@@ -129,19 +127,26 @@ static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb
         if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
         hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
         if (!atomic && !hb_guarded(&mine, &theirs)) agreed = !mine.len && touch->flags & IR_ATOMIC;
-        vec_push(&t.posts, (hb_point){touch->instance, touch->insn});
+        vec_push(out, (hb_point){touch->instance, touch->insn});
     }
     vec_free(&mine);
     vec_free(&theirs);
-    if (!agreed || !t.posts.len) {
-        vec_free(&t.posts);
+    return agreed;
+}
+
+static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb_edge edge)
+{
+    const hb_extent *x = &h->extents.data[place->extent];
+    hb_points posts = {0};
+    if (!hb_setters(h, look, place, &posts) || !posts.len) {
+        vec_free(&posts);
         return;
     }
-    token *known = variable_token(h, t.object, t.at);
+    token *known = variable_token(h, x->object, x->at);
     if (known->posts.len)
-        vec_free(&t.posts);
+        vec_free(&posts);
     else
-        known->posts.data = t.posts.data, known->posts.len = t.posts.len, known->posts.cap = t.posts.cap;
+        known->posts.data = posts.data, known->posts.len = posts.len, known->posts.cap = posts.cap;
     vec_push(&known->edges, edge);
     add_number(&known->cutters, edge.instance);
 }
@@ -167,20 +172,96 @@ static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *
     return returned ? looked_at(h, h->edges[first].callee, f->ir, returned, depth + 1) : NULL;
 }
 
+/* The only value, besides zeros, that a phi may stand for, through other phis; 0: there are several. */
+static ir_value only_source(const ir_func *ir, ir_value v, ir_value seen, unsigned depth)
+{
+    v = value_plain(ir, v, 4);
+    const ir_insn *phi = &ir->insns[v];
+    if (phi->op != IR_PHI) return v;
+    for (uint32_t i = 0; i < phi->b; i++) {
+        ir_value arg = value_plain(ir, ir->args[phi->a + i], 4);
+        if (arg == v || (ir->insns[arg].op == IR_CONST && !ir->insns[arg].imm)) continue;
+        if (ir->insns[arg].op == IR_PHI && depth > 3) return 0;
+        ir_value source = only_source(ir, arg, seen, depth + 1);
+        if (!source || (seen && seen != source)) return 0;
+        seen = source;
+    }
+    return seen;
+}
+
+/* What was compared is not zero. */
+static bool is_set(const value_condition *c)
+{
+    enum { NOT_BELOW = 3, ABOVE = 7, LESS = 12, NOT_LESS = 13, NOT_GREATER = 14, GREATER = 15 };
+    switch (c->code) {
+    case VALUE_EQUAL: return c->imm != 0;
+    case VALUE_NOT_EQUAL: return c->imm == 0;
+    case NOT_BELOW: return c->imm != 0;
+    case ABOVE: return true;
+    case LESS: return c->imm <= 0;
+    case NOT_LESS: return c->imm > 0;
+    case NOT_GREATER: return c->imm < 0;
+    case GREATER: return c->imm >= 0;
+    default: return false;
+    }
+}
+
+/* A constant, or a parameter that is the same constant in all calls. */
+static bool number_in(const hb *h, uint32_t instance, ir_value v, int64_t *out)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    const ir_insn *insn = &ir->insns[value_plain(ir, v, 4)];
+    unsigned param = 0;
+    bool found = false;
+    if (insn->op == IR_CONST) return *out = insn->imm, true;
+    while (param < 6 && (insn->op != IR_ENTRY || insn->var != registers[param]))
+        param++;
+    for (uint32_t i = h->in_first[instance]; param < 6 && i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        const lift_func *f = hb_instance_code(h, e->caller);
+        const hb_call *call = f && !hb_spawns(h, e) ? hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]) : NULL;
+        ir_value arg = call && call->value ? value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + param], 4) : 0;
+        if (!arg || f->ir->insns[arg].op != IR_CONST || (found && f->ir->insns[arg].imm != *out)) return false;
+        *out = f->ir->insns[arg].imm;
+        found = true;
+    }
+    return found;
+}
+
+/* With a number on the right. */
+static bool settle(const hb *h, uint32_t instance, value_condition *c)
+{
+    if (!c->b) return true;
+    if (number_in(h, instance, c->b, &c->imm)) return c->b = 0, true;
+    if (!number_in(h, instance, c->a, &c->imm)) return false;
+    c->a = c->b;
+    c->b = 0;
+    c->code = value_mirror(c->code);
+    return true;
+}
+
+bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    value_condition *c = &out->condition;
+    if (!value_test(f->ir, block, taken, c) || !c->a || !settle(h, instance, c) || !is_set(c)) return false;
+    ir_value found = only_source(f->ir, c->a, 0, 0);
+    out->touch = found ? looked_at(h, instance, f->ir, found, 0) : NULL;
+    if (!out->touch || out->touch->place_count != 1) return false;
+    const pta_place *place = &h->places.data[out->touch->first_place].place;
+    return hb_single(h, place) && begins_with_zero(h, place, out->touch->width);
+}
+
 static void find_variables(hb *h, uint32_t instance)
 {
     const lift_func *f = hb_instance_code(h, instance);
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
         for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
-            value_condition c;
-            if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b) continue;
-            bool set = (c.code == VALUE_NOT_EQUAL && !c.imm) || (c.code == VALUE_EQUAL && c.imm);
-            const hb_touch *look = set ? looked_at(h, instance, f->ir, c.a, 0) : NULL;
-            if (!look || look->place_count != 1) continue;
-            const hb_place *place = &h->places.data[look->first_place];
-            if (hb_single(h, &place->place) && begins_with_zero(h, &place->place, look->width))
-                take_variable(h, look, place, (hb_edge){instance, b, e, -1});
+            hb_look look;
+            if (!hb_looks(h, instance, b, f->edges[e].kind == EDGE_TAKEN, &look)) continue;
+            take_variable(h, look.touch, &h->places.data[look.touch->first_place], (hb_edge){instance, b, e, -1});
         }
     }
 }

@@ -18,6 +18,7 @@ bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint3
     if (hb_specific(h, h->extents.data[pa->extent].object)) return true; /* of what one thread has set for a key: its own */
     if (is_reduction(h, a, pa) || is_reduction(h, b, pb)) return true;
     if (hb_processes_apart(h, at, bt, pa)) return true;
+    if (hb_nests_apart(h, x, a, pa, y, b, pb)) return true;
     return hb_gifts_apart(h, x, a, pa, y, b, pb) || hb_tokens_order(h, x, at, y, bt) || hb_turns_order(h, x, at, y, bt) ||
-           hb_lasts_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
+           hb_lasts_order(h, x, at, y, bt) || hb_gathers_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
 }

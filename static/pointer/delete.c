@@ -91,7 +91,7 @@ static void question_fact(pta *p, uint32_t node, uint32_t at)
 
 static bool is_class(pta_key key)
 {
-    return !offset_is_exact(key_offset(key));
+    return !offset_is_single(key_offset(key));
 }
 
 /* An edge does not bring a key any more: the fact whose reason it was is in doubt, and each class of the object that may owe its

@@ -88,6 +88,35 @@ static pta_operand callee_stack(generator *g, form sp, uint32_t callee)
     return (pta_operand){var, 0};
 }
 
+/* Promoted slots, as the callee sees them on its stack. What lies there is this call's alone: the next one may push other things
+ * to the same place, so it has memory of its own. */
+static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand stack)
+{
+    const ir_value *args = g->ir->args + call->a;
+    form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
+    bool tail = call->op == IR_TAIL, own = !tail && stack.var != PTA_NO_VAR && sp.kind == FORM_FRAME && sp.value < 8;
+    uint32_t var = PTA_NO_VAR;
+    for (uint32_t i = IR_CALL_ARGS; i < call->b; i++) {
+        int64_t offset = 8 * (int64_t)(i - IR_CALL_ARGS);
+        pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0}, at;
+        if (value.var == PTA_NO_VAR) continue;
+        if (own && var == PTA_NO_VAR) {
+            var = form_new_var(g);
+            form_emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
+            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->out->sites.len,
+                                                .start = (uint64_t)(sp.value - 8), .size = 8 * (call->b - IR_CALL_ARGS + 1), .align = 8,
+                                                .name = "arguments"});
+        }
+        at = own ? (pta_operand){var, (int32_t)offset + 8} : form_operand(g, form_add(sp, offset + (tail ? 8 : 0)));
+        if (at.var != PTA_NO_VAR) form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
+    }
+    if (var == PTA_NO_VAR) return stack;
+    uint32_t both = form_new_var(g);
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {both, 0}, .src = stack});
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {both, 0}, .src = {var, 0}});
+    return (pta_operand){both, 0};
+}
+
 static bool copies_block(const generator *g, uint32_t func)
 {
     static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
@@ -184,13 +213,7 @@ void generate_call(generator *g, ir_value v)
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; i < PTA_SIZES; i++)
         call.sizes[i] = passed_size(g, args[size_of[i]]);
-    form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
-    for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */
-        pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0};
-        pta_operand at = form_operand(g, form_add(sp, 8 * (int64_t)(i - IR_CALL_ARGS) + (tail ? 8 : 0)));
-        if (value.var != PTA_NO_VAR && at.var != PTA_NO_VAR)
-            form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
-    }
+    if (takes_stack) call.args[PTA_RSP] = pass_slots(g, insn, call.args[PTA_RSP]);
     if (call.func != PTA_NO_FUNC && copies_block(g, call.func)) {
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
         if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);

@@ -249,7 +249,7 @@ static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t rank)
 
 static bool is_class(pta_key key)
 {
-    return !offset_is_exact(key_offset(key));
+    return !offset_is_single(key_offset(key));
 }
 
 /* Whether a class is the closure of what several neighbours bring, from facts older than `rank`. */

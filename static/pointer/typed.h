@@ -7,6 +7,7 @@
 typedef struct typed_value {
     const image_type *to; /* it points into one of these, or into an array of them; NULL: unknown */
     int64_t at;           /* that many bytes behind its beginning */
+    uint64_t step;        /* and a multiple of this, in an array that the constants to come will tell; 0: just there */
     bool number;          /* it is declared as a number that is no address */
 } typed_value;
 
