@@ -267,8 +267,8 @@ static void go_down(walker *w)
     while (w->down.len) {
         uint32_t instance = w->down.data[--w->down.len];
         if (!hb_instance_code(h, instance)) {
-            for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-                if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+            for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+                enter(w, h->runs[i]);
             continue;
         }
         if (w->tainted[instance]) {
@@ -276,8 +276,8 @@ static void go_down(walker *w)
             continue;
         }
         hb_set(w->out->whole, instance);
-        for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-            if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+        for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+            enter(w, h->runs[i]);
     }
 }
 
