@@ -16,6 +16,7 @@ typedef struct { /* what the creator passes as one parameter */
     int64_t step;     /* bytes, or numbers, between two threads */
     int64_t count;    /* GIFT_NUMBER: the numbers are below this; 0: not known */
     uint32_t object;  /* GIFT_FRESH, GIFT_ELEMENT */
+    int64_t delta;    /* of a handler: what it is given is so much behind what its thread was given */
 } gift;
 
 struct hb_gifts {
