@@ -77,9 +77,8 @@ static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_c
     return set;
 }
 
-static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
 {
-    if (set == LOCKSET_ALL) return set;
     const sync_entry *sync = hb_call_sync(h, instance, call);
     if (sync) {
         set = after_sync(h, instance, set, call, sync);
@@ -88,19 +87,35 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
     bool any = false, idle = false;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t callee = h->edges[first + i].callee, one = set;
+        uint32_t callee = h->edges[first + i].callee;
         if (!hb_bit(h->locks->matters, callee)) {
             idle |= !hb_spawns(h, &h->edges[first + i]);
             continue;
         }
         if (hb_spawns(h, &h->edges[first + i])) continue;
         any = true;
-        one = lock_after_callee(h, instance, set, call, callee, 0);
-        result = lockset_meet(&h->locks->table, result, one);
+        if (h->locks->effects[callee] == LOCK_EFFECT_NONE)
+            idle = true;
+        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME)
+            result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
     if (!any || result == LOCKSET_ALL) return result;
     return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
+}
+
+/* The same, asked once as long as no summary changes: the flow comes by many times with one set. */
+static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    if (set == LOCKSET_ALL) return set;
+    lock_instance *l = &h->locks->instances[instance];
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    if (!l->steps) l->steps = base_alloc_zero(own->call_count, sizeof *l->steps);
+    lock_step *step = &l->steps[call - own->calls];
+    if (step->version == h->locks->version && step->set == set) return step->result;
+    uint32_t version = h->locks->version, result = find_after_call(h, instance, set, call);
+    *step = (lock_step){set, version, result};
+    return result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)

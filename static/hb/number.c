@@ -118,13 +118,11 @@ static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
 {
     if (!look || look->place_count != 1) return false;
     const hb_extent *x = &h->extents.data[h->places.data[look->first_place].extent];
-    for (uint32_t t = 0; t < h->touches.len; t++) {
-        const hb_touch *touch = &h->touches.data[t];
-        bool meets = false;
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t i = 0; i < touch->place_count && !meets; i++)
-            meets = hb_overlap(&h->extents.data[h->places.data[touch->first_place + i].extent], x);
-        if (!meets) continue;
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const hb_touch *touch = &h->touches.data[writes[i].touch];
+        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
         uint16_t mnemonic = hb_code(h, touch->func)->insns[touch->insn].mnemonic;
         if (but && touch->flags & IR_ATOMIC && (mnemonic == ZYDIS_MNEMONIC_XADD || mnemonic == ZYDIS_MNEMONIC_INC)) continue;
         for (uint32_t o = 0; o < h->origins.len; o++) {

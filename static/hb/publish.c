@@ -120,18 +120,17 @@ bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *o
     hb_guards mine = {0}, theirs = {0};
     bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
-    for (uint32_t i = 0; i < h->touches.len && agreed; i++) {
-        const hb_touch *touch = &h->touches.data[i];
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t k = 0; k < touch->place_count; k++) {
-            const hb_place *p = &h->places.data[touch->first_place + k];
-            if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
-            hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
-            bool guarded = hb_guarded(&mine, &theirs);
-            if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;
-            *locked &= guarded;
-            vec_push(out, (hb_point){touch->instance, touch->insn});
-        }
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count && agreed; i++) {
+        const hb_touch *touch = &h->touches.data[writes[i].touch];
+        const hb_place *p = &h->places.data[writes[i].place];
+        if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
+        hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
+        bool guarded = hb_guarded(&mine, &theirs);
+        if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;
+        *locked &= guarded;
+        vec_push(out, (hb_point){touch->instance, touch->insn});
     }
     vec_free(&mine);
     vec_free(&theirs);
