@@ -72,6 +72,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
         return true;
     }
     if (omp_is_thread_number(h, h->instances[instance].func, ir, leaf)) return *step = 1, true;
+    if (task_counts(h, origin, instance, leaf, step)) return true;
     const ir_insn *load = &ir->insns[leaf];
     if ((g->kind != GIFT_ELEMENT && g->kind != GIFT_FRESH) || load->op != IR_LOAD) return false;
     value_sum address = value_address(ir, &ir->insns[load->a]);
