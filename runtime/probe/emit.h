@@ -256,6 +256,14 @@ static inline void emit_test(code *c, unsigned reg)
     emit_byte(c, 0xc0 | (reg & 7) << 3 | (reg & 7));
 }
 
+static inline void emit_test32(code *c, unsigned reg, uint32_t mask)
+{
+    if (reg >= 8) emit_byte(c, 0x41);
+    emit_byte(c, 0xf7);
+    emit_byte(c, 0xc0 | (reg & 7));
+    emit_int(c, (int32_t)mask);
+}
+
 static inline void emit_test8(code *c, unsigned reg, uint8_t mask) /* the lowest byte of the register */
 {
     emit_byte(c, 0x40 | reg >> 3);

@@ -4,7 +4,8 @@
  *   exec.c      programs that the program executes
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
- *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
+ *   tramp.c     trampolines: checks, the displaced instructions, the way back
+ *   inline.c    a check in a trampoline, with the same-epoch path inlined; several in one go
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
  *   stack.c     stacks of accesses
@@ -191,7 +192,7 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there.
+    /* quick.c: for checks of data that several threads read, by their sites: the read vector that was found there.
      * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;

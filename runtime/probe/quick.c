@@ -35,7 +35,7 @@ _Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE ==
 
 /* What others read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
 static inline bool is_known(probe_thread *self, const thread_state *t, const region *r, uint64_t addr, uint32_t size,
-                            uint32_t number)
+                            ft_site site)
 {
     const core_state *core = core_of_thread(self->thread);
     const uint64_t at = addr & (REGION_SIZE - 1);
@@ -55,7 +55,7 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
         self->known_epoch = epoch;
         self->known_given_back = given_back;
     }
-    self->known[number % PROBE_KNOWN] = readers;
+    self->known[site % PROBE_KNOWN] = readers;
     return true;
 }
 
@@ -112,7 +112,7 @@ __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t n
     const ft_cell *cell = &r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
     if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return false;
     if (op == OP_READ && __atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS &&
-        is_known(self, t, r, addr, size, number))
+        is_known(self, t, r, addr, size, site))
         return true;
     return quick_access(self, r, addr, size, op, site, sp);
 }

@@ -23,7 +23,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t guards; /* the same as the access sees them, by number */
     bool wide;       /* to many objects */
     bool exact, fresh;
-    bool sure;       /* that the origin runs it */
+    uint8_t doubt;   /* hb_doubt: that the origin runs it */
     uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
     uint32_t next;   /* class of the group, or HB_NONE */
@@ -182,7 +182,7 @@ static bool guarded(search *s, uint32_t a, uint32_t b)
 static bool same_class(const class *x, const class *y)
 {
     return x->stance == y->stance && x->set == y->set && x->guards == y->guards && x->wide == y->wide && x->exact == y->exact &&
-           x->fresh == y->fresh && x->sure == y->sure && x->taken == y->taken;
+           x->fresh == y->fresh && x->doubt == y->doubt && x->taken == y->taken;
 }
 
 static void add_member(search *s, group *g, const class *like, member m)
@@ -241,9 +241,9 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
-            like.sure = hb_runs_surely(d->h, like.origin, t->instance);
+            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
-            int cost = detect_rank_side(d, like.origin, t, like.sure) + (like.fresh ? DEFERRED : 0);
+            int cost = detect_rank_side(d, like.origin, t, like.doubt) + (like.fresh ? DEFERRED : 0);
             if (cost < g->floor) g->floor = cost;
         }
     }
@@ -395,7 +395,8 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             }
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
-                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .sure = {ca->sure && sure, cb->sure && sure}, .set = {ca->set, cb->set},
+                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
+                                .doubt = {sure ? ca->doubt : HB_WILD, sure ? cb->doubt : HB_WILD},
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
             detect_warning w = {.kind = DETECT_RACE, .why = why};

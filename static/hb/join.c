@@ -349,7 +349,9 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     const join_state *s = with[1];
     const lift_func *f = hb_instance_code(h, instance);
     uint32_t to = f->edges[edge].to;
-    if (is_failure(h, s->of, instance, from, edge)) return true;
+    if (is_failure(h, s->of, instance, from, edge) || hb_setup_closes(h, s->of, instance, from, edge) ||
+        hb_given_closes(h, s->of, instance, from, edge))
+        return true;
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
         if (join->instance != instance) continue;
@@ -444,9 +446,14 @@ static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
         vec_push(&s->cutters, origin->sites.data[i].instance);
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
+    hb_setup_cutters(h, s->of, &s->cutters);
     hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
                     .origin = HB_NONE};
     hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
+    bool setup = hb_setup_fails(h, s->of, out), given = hb_given_fails(h, s->of, out);
+    if (!setup && !given) return;
+    hb_region_free(out);
+    walk_life(h, s, with, out);
 }
 
 /* A variable that holds first one handle, then another, was trusted to hold the right one: so it is, as long as none of the other
