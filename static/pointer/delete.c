@@ -18,6 +18,11 @@
  * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything.
  * It is given up then.
  *
+ * Contexts come first, as in SHARP (dissertation, section 4.4.1): an instance is a function in a context, with variables and
+ * edges of its own, so what is left of the call graph tells which of them are invalid, and all that they are goes at once. It
+ * serves every kind of context, since calls are noted by instance: with call strings all strings that a deleted call is part of
+ * are found that way, with origins all that a deleted creation started.
+ *
  * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change
  * reaches, `reset` empties every set that it reaches. */
 #include "static/pointer/delete.h"
@@ -144,6 +149,20 @@ static void check_life(pta *p, uint32_t instance)
     vec_push(&delete_state(p)->dying, instance);
 }
 
+static void hush(pta *p, uint32_t node);
+
+/* What the variables of an instance hold, all at once: whatever depended on it is suspect or gone, as its statements and the
+ * calls that led to it are. */
+static void empty_variables(pta *p, uint32_t instance)
+{
+    const graph_instance *i = &p->instances.data[instance];
+    uint32_t first = i->first_node, count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t node = first; node < first + count; node++) {
+        hush(p, node);
+        set_of(p, node)->len = set_of(p, node)->loose = 0;
+    }
+}
+
 static void die(pta *p, uint32_t instance)
 {
     graph_instance *i = &p->instances.data[instance];
@@ -153,6 +172,7 @@ static void die(pta *p, uint32_t instance)
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t s = 0; s < count; s++)
         delete_use(p, first + s);
+    if (p->options.algorithm == PTA_IPA) empty_variables(p, instance);
 }
 
 /* What a call through `key` reaches goes; NO_KEY: a direct call. */
@@ -373,11 +393,27 @@ static bool decide(pta *p)
     return true;
 }
 
+/* Contexts that nothing leads to any more go before any fact is looked at. */
+static void drop_contexts(pta *p)
+{
+    struct deletion *d = p->deletion;
+    id_list gone = {0};
+    suspect_contexts(p, &gone);
+    for (uint32_t i = 0; i < gone.len; i++)
+        die(p, gone.data[i]);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < d->waning.len; i++)
+        if (p->instances.data[d->waning.data[i]].live) d->waning.data[kept++] = d->waning.data[i];
+    d->waning.len = kept;
+    vec_free(&gone);
+}
+
 bool delete_run(pta *p)
 {
     struct deletion *d = delete_state(p);
     uint64_t most = patience(p);
     d->work = 0;
+    if (d->waning.len) drop_contexts(p);
     while (d->work < most && decide(p))
         ;
     if (d->work >= most) return false;
