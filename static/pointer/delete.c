@@ -114,6 +114,7 @@ void delete_ask_all(pta *p, uint32_t edge)
 {
     const graph_edge *e = &p->edges.data[edge];
     const pta_set *to = set_of(p, e->to);
+    delete_state(p)->work += to->len / 16;
     for (uint32_t i = 0; i < to->len; i++)
         if (to->reasons[i] == edge || (to->reasons[i] == SET_NO_REASON && has_brought(p, e, key_object(to->keys[i]))))
             delete_question(p, e->to, i);
@@ -239,6 +240,7 @@ static void note_loss(pta *p, uint32_t node, uint32_t object)
 static void take_one(pta *p, uint32_t node, pta_key key)
 {
     pta_set *set = set_of(p, node);
+    delete_state(p)->work += p->nodes.data[node].out.len + set->len / 16;
     set_remove(set, &key, 1);
     note_loss(p, node, key_object(key));
     if (node == p->wilderness) {
@@ -342,7 +344,7 @@ static void answer_doubt(pta *p, uint32_t object)
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 300000 + 16 * p->live_edges : UINT64_MAX;
+    return p->options.algorithm == PTA_IPA ? 200000 + 24 * p->live_edges : UINT64_MAX;
 }
 
 static void wake_tamed(pta *p)

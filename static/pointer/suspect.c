@@ -38,6 +38,7 @@ static void suspect_calls(pta *p, uint32_t use, pta_key key)
     call_list *calls = &p->deletion->calls;
     graph_calls(p, use, key, calls);
     for (uint32_t i = 0; i < calls->len; i++) {
+        p->deletion->work += calls->data[i].at / 16;
         p->instances.data[calls->data[i].callee].callers.data[calls->data[i].at].rank = GRAPH_SUSPECT;
         suspect_life(p, calls->data[i].callee);
     }
@@ -119,6 +120,7 @@ void suspect_fact(pta *p, uint32_t node, uint32_t at, bool hope)
     const graph_node *n = &p->nodes.data[node];
     pta_key key = n->set.keys[at];
     n->set.ranks[at] = GRAPH_SUSPECT;
+    p->deletion->work += n->out.len;
     vec_push(&p->deletion->suspects, (suspect){node, key, hope});
     bool by_itself = set_is_wild(&n->set) && n->set.reasons[0] == SET_NO_REASON;
     if (by_itself && set_is_loose(key)) delete_question(p, node, 0); /* perhaps it was one of just enough */
