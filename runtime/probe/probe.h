@@ -4,12 +4,14 @@
  *   exec.c      programs that the program executes
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
- *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
+ *   tramp.c     trampolines: checks, the displaced instructions, the way back
+ *   inline.c    a check in a trampoline, with the same-epoch path inlined; several in one go
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
  *   stack.c     stacks of accesses
  *   quick.c     what trampolines call when the inlined path cannot settle it, where that is simple
  *   check.c     and where it is not
+ *   first.S     the simplest of these, which most are
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
  *   callback.c  functions of the program that libraries call back
@@ -165,6 +167,13 @@ typedef struct {
     bool down;
 } probe_rep;
 
+/* A part of a cell that the thread has accessed: in this epoch, when so often memory had been cleared. */
+typedef struct {
+    uint64_t addr;
+    uint32_t epoch, cleared;
+} probe_part;
+enum { PROBE_PARTS = 128, PART_KINDS = 4 }; /* read or written, one byte or two */
+
 typedef struct probe_call probe_call;
 
 typedef struct {             /* of one thread; entry.S knows the first members */
@@ -183,14 +192,20 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there.
+    /* quick.c: for checks of data that several threads read, by their sites: the read vector that was found there.
      * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;
-    struct probe_stacks *stacks; /* stack.c */
+    probe_part parts[PART_KINDS][PROBE_PARTS]; /* by the lowest bits of the address */
+    struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
 } probe_thread;
+
+static inline unsigned part_kind(bool is_write, uint32_t size)
+{
+    return (is_write ? 2 : 0) + size - 1;
+}
 
 extern __thread probe_thread probe_self __attribute__((tls_model("initial-exec")));
 
@@ -202,7 +217,7 @@ typedef struct {
     bool disabled;         /* the program runs as if there were no engine */
     probe_record *records; /* PROBE_RECORDS of them, reserved */
     uint32_t record_count;
-    uint64_t *low; /* a page below 2 GB: [0] the address of probe_enter_check, [1] of probe_enter_quick */
+    uint64_t *low; /* a page below 2 GB with addresses, by enum low_entry */
     int32_t self_offset; /* of probe_self from the thread pointer */
     probe_module *modules;
     uint32_t module_lock;
@@ -217,6 +232,17 @@ typedef struct {
 
 extern probe_state probe; /* the one mutable global of this folder, with probe_self */
 enum { PROBE_RECORDS = 1 << 24 };
+
+/* What trampolines call through probe.low. The last four (first.S) are by whether it is a write, then by size: 4 or 8. */
+typedef enum { LOW_CHECK, LOW_QUICK, LOW_FIRST } low_entry;
+extern const char probe_first[], probe_first_end[];
+void probe_first_read_4(void);
+void probe_first_write_4(void);
+void probe_first_read_8(void);
+void probe_first_write_8(void);
+/* Registers that these overwrite: rcx, rdx, rsi, rdi, r8, r9, r10. */
+enum { PROBE_FIRST = 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 };
+bool probe_is_in_first(const ft_thread *thread); /* quick.c: in the middle of one of them: it must not be interrupted */
 
 void probe_enter_check(void);                                  /* entry.S */
 void probe_enter_quick(void);                                  /* entry.S */
@@ -259,6 +285,8 @@ typedef struct {
 typedef struct probe_stacks {
     stack_memo memos[STACK_MEMOS];
 } probe_stacks;
+
+extern probe_stacks stack_none; /* empty: of a thread that has none */
 
 static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint64_t sp)
 {

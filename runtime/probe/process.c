@@ -281,8 +281,12 @@ static void make_core(const report_options *options, const char *program)
     if (!probe.low || !probe.records)
         process_refuse("no memory below 2 GB, or not enough of it: use --engine dynamorio");
     ft_set_limits(probe.core, &(ft_limits){.shadow_bytes = options->memory});
-    probe.low[0] = (uint64_t)probe_enter_check;
-    probe.low[1] = (uint64_t)probe_enter_quick;
+    probe.low[LOW_CHECK] = (uint64_t)probe_enter_check;
+    probe.low[LOW_QUICK] = (uint64_t)probe_enter_quick;
+    probe.low[LOW_FIRST] = (uint64_t)probe_first_read_4;
+    probe.low[LOW_FIRST + 1] = (uint64_t)probe_first_read_8;
+    probe.low[LOW_FIRST + 2] = (uint64_t)probe_first_write_4;
+    probe.low[LOW_FIRST + 3] = (uint64_t)probe_first_write_8;
     if (!sys_protect(probe.low, PROBE_PAGE, PROT_READ)) process_refuse("memory cannot be protected");
 }
 

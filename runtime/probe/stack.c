@@ -5,12 +5,16 @@
 
 #include <sys/mman.h>
 
+probe_stacks stack_none;
+
 static stack_memo *memo_of(probe_thread *self, ft_site site, uint64_t sp)
 {
-    if (!self->stacks)
-        self->stacks = sys_map(NULL, sizeof *self->stacks, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    return self->stacks ? stack_memo_of(self->stacks, site, sp) : NULL;
+    if (self->stacks == &stack_none) {
+        probe_stacks *own = sys_map(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+        if (!own) return NULL;
+        self->stacks = own;
+    }
+    return stack_memo_of(self->stacks, site, sp);
 }
 
 bool stack_read(uint64_t from, void *to, size_t size)
@@ -60,6 +64,8 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
 
 void stack_forget(void)
 {
-    if (probe_self.stacks) sys_unmap(probe_self.stacks, sizeof *probe_self.stacks);
-    probe_self.stacks = NULL;
+    probe_stacks *own = probe_self.stacks;
+    probe_self.stacks = &stack_none; /* first: a signal may come in between, and its handler makes checks */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (own != &stack_none) sys_unmap(own, sizeof *own);
 }

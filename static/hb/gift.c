@@ -84,7 +84,7 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
 }
 
 /* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
-static bool counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
+bool gift_counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
 {
     const lift_func *f = hb_instance_code(h, site.instance);
     const lift_block *header = &f->blocks[f->ir->loops[loop - 1].header];
@@ -129,7 +129,7 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
         if (!sum.known || !loop) continue;
         ir_value counter;
         int64_t step;
-        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || counts_again(h, origin, site, loop)) continue;
+        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || gift_counts_again(h, origin, site, loop)) continue;
         *out = (gift){.kind = places.len ? GIFT_ELEMENT : GIFT_NUMBER, .param = p, .site = site, .sum = sum, .counter = counter,
                       .step = step < 0 ? -step : step, .object = object};
         for (uint32_t i = 1; i < places.len; i++) /* elements of one array */
@@ -302,7 +302,7 @@ bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, ui
     if (ox->model == h->origins.data[y].model && ox->model != HB_NONE && is_given(h, x, a, pa) && is_given(h, y, b, pb))
         return true; /* the work and what is done after it, of one request */
     if (hb_constants_apart(h, x, a, y, b)) return true;
-    if (is_creator(h, x, y)) return is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa);
-    if (is_creator(h, y, x)) return is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb);
+    if (is_creator(h, x, y)) return (is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa)) || hb_numbers_joined(h, x, a, y, b);
+    if (is_creator(h, y, x)) return (is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb)) || hb_numbers_joined(h, y, b, x, a);
     return false;
 }

@@ -141,12 +141,15 @@ static void find_gains(hb *h)
             free(blocks);
             if (gain == l->gain && releases == l->releases.len) continue;
             l->gain = gain;
+            lock_summary_changed(h, i);
             wake_callers(h, i, dirty, 0);
             changed = true;
         }
     }
-    for (uint32_t i = 0; changed && i < h->instance_count; i++) /* no end in sight: nothing is sure */
+    for (uint32_t i = 0; changed && i < h->instance_count; i++) { /* no end in sight: nothing is sure */
         h->locks->instances[i].gain = LOCKSET_EMPTY;
+        lock_summary_changed(h, i);
+    }
     free(dirty);
 }
 
@@ -358,8 +361,10 @@ void hb_locks_open(hb *h)
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);
     h->locks->matters = base_alloc_zero(h->words, sizeof *h->locks->matters);
+    h->locks->effects = base_alloc_zero(h->instance_count, sizeof *h->locks->effects);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         h->locks->instances[i].gain = LOCKSET_ALL;
+        lock_summary_changed(h, i);
         if (h->instances[i].func != PTA_NO_FUNC)
             *map_at(&h->locks->instance_map, (uint64_t)h->instances[i].func << 32 | h->instances[i].context) = i;
     }
@@ -377,14 +382,17 @@ void hb_locks_close(hb *h)
         lock_instance *l = &h->locks->instances[i];
         vec_free(&l->releases);
         free(l->blocks);
+        free(l->steps);
     }
     free(h->locks->instances);
     free(h->locks->matters);
+    free(h->locks->effects);
     lockset_close(&h->locks->table);
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
     map_free(&h->locks->lists);
+    map_free(&h->locks->shares);
     vec_free(&h->locks->place_lists);
     vec_free(&h->locks->all_places);
     map_free(&h->locks->place_map);

@@ -98,6 +98,15 @@ static bool same_release(const lock_release *x, const lock_release *y)
     return x->kind == y->kind && x->param == y->param && x->at == y->at && x->lock == y->lock;
 }
 
+void lock_summary_changed(hb *h, uint32_t instance)
+{
+    const lock_instance *l = &h->locks->instances[instance];
+    bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
+    h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
+                                                                                                                    : LOCK_EFFECT_SOME;
+    h->locks->version++;
+}
+
 enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
 
 void lock_note_release(hb *h, uint32_t instance, lock_release r)
@@ -108,6 +117,7 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
         known = same_release(&l->releases.data[i], &r);
     if (known) return;
     vec_push(&l->releases, r);
+    lock_summary_changed(h, instance);
     if (l->releases.len <= MOST_RELEASES) return;
     vec_clear(&l->releases);
     vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});

@@ -46,6 +46,44 @@ bool hb_single_part(const hb *h, hb_point at, uint32_t *part)
     return found;
 }
 
+static bool is_run(const hb *h, uint32_t instance)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        if (hb_bit(h->origins.data[o].self, instance)) return true;
+    return false;
+}
+
+enum { MOST_CALLERS = 32 };
+
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part)
+{
+    hb_point work[MOST_CALLERS] = {at};
+    uint32_t count = 1;
+    bool found = false;
+    for (uint32_t w = 0; w < count; w++) { /* all ways in, through functions that may call each other */
+        uint32_t instance = work[w].instance, here;
+        if (hb_has_single(h, instance)) {
+            if (!hb_single_part(h, work[w], &here) || (found && (*root != instance || *part != here))) return false;
+            *root = instance;
+            *part = here;
+            found = true;
+            continue;
+        }
+        if (h->in_first[instance] == h->in_first[instance + 1]) return false;
+        for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+            const pta_call_edge *e = &h->edges[h->in_edge[i]];
+            hb_point from = {e->caller, h->call_insn[e->call]};
+            bool known = false, parts = hb_has_single(h, e->caller);
+            for (uint32_t k = 0; k < count && !known; k++)
+                known = work[k].instance == from.instance && (!parts || work[k].insn == from.insn);
+            if (known || !is_run(h, e->caller)) continue;
+            if (hb_spawns(h, e) || count == MOST_CALLERS) return false;
+            work[count++] = from;
+        }
+    }
+    return found;
+}
+
 /* The team of a task that its threads create, in whichever of them; HB_NONE: it is not like that. */
 static uint32_t team_of(const hb *h, uint32_t o)
 {
@@ -87,19 +125,45 @@ static bool part_of(const hb *h, uint32_t o, uint32_t *func, uint32_t *part)
     return origin->sites.len > 0;
 }
 
-/* The task, of those that led to this one and itself, that threads of a team create. */
-static uint32_t root_of(const hb *h, uint32_t o)
+typedef struct {
+    bool found;
+    uint32_t team, root, part; /* a thread of the team, the instance and its part */
+} task_part;
+
+/* The single part in which one thread of a team creates a task, or those that led to it, all of them. */
+static bool find_part(const hb *h, uint32_t o, task_part *out, uint64_t *seen)
 {
-    for (unsigned depth = 0; depth < 8; depth++) {
-        const hb_origin *origin = &h->origins.data[o];
-        if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return HB_NONE;
-        if (team_of(h, o) != HB_NONE) return o;
-        uint32_t up = origin->parents.data[0];
-        for (uint32_t i = 1; i < origin->parents.len; i++)
-            if (origin->parents.data[i] != up && origin->parents.data[i] != h->origins.data[up].twin) return HB_NONE;
-        o = up;
+    const hb_origin *origin = &h->origins.data[o];
+    if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return false;
+    hb_set(seen, o);
+    for (uint32_t i = 0; i < origin->parents.len; i++) {
+        uint32_t up = origin->parents.data[i], root, part;
+        const hb_origin *parent = &h->origins.data[up];
+        if (is_made_by(parent, SYNC_TASK)) {
+            if (!hb_bit(seen, up) && !find_part(h, up, out, seen)) return false;
+            continue;
+        }
+        if (!is_made_by(parent, SYNC_TEAM) || (out->found && out->team != up && parent->twin != out->team)) return false;
+        out->team = up;
+        for (uint32_t k = 0; k < origin->sites.len; k++) {
+            if (!hb_bit(parent->self, origin->sites.data[k].instance)) continue;
+            if (!hb_single_of(h, origin->sites.data[k], &root, &part) || !is_body(h, up, root)) return false;
+            if (out->found && (h->instances[out->root].func != h->instances[root].func || out->part != part)) return false;
+            out->root = root;
+            out->part = part;
+            out->found = true;
+        }
     }
-    return HB_NONE;
+    return true;
+}
+
+static bool part_below(const hb *h, uint32_t o, task_part *out)
+{
+    uint64_t *seen = base_alloc_zero(h->origins.len / 64 + 1, sizeof *seen);
+    *out = (task_part){0};
+    bool right = find_part(h, o, out, seen) && out->found;
+    free(seen);
+    return right;
 }
 
 bool hb_task_alone(const hb *h, uint32_t o)
@@ -125,19 +189,19 @@ bool hb_task_alone(const hb *h, uint32_t o)
 
 bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team)
 {
-    uint32_t rx = root_of(h, x), ry = root_of(h, y), fx, fy, px, py;
-    if (rx == HB_NONE || ry == HB_NONE || !part_of(h, rx, &fx, &px) || !part_of(h, ry, &fy, &py) || fx != fy || px != py) return false;
-    *team = team_of(h, rx);
-    return *team == team_of(h, ry) || h->origins.data[*team].twin == team_of(h, ry);
+    task_part a, b;
+    if (!part_below(h, x, &a) || !part_below(h, y, &b)) return false;
+    if (h->instances[a.root].func != h->instances[b.root].func || a.part != b.part) return false;
+    *team = a.team;
+    return a.team == b.team || h->origins.data[a.team].twin == b.team;
 }
 
 bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task)
 {
-    uint32_t root = root_of(h, task), func, part, here;
-    if (root == HB_NONE || !part_of(h, root, &func, &part)) return false;
-    uint32_t team = team_of(h, root);
-    if (team != thread && h->origins.data[team].twin != thread) return false;
-    return h->instances[at.instance].func == func && is_body(h, thread, at.instance) && hb_single_part(h, at, &here) && here == part;
+    task_part p;
+    uint32_t root, part;
+    if (!part_below(h, task, &p) || (p.team != thread && h->origins.data[p.team].twin != thread)) return false;
+    return hb_single_of(h, at, &root, &part) && h->instances[root].func == h->instances[p.root].func && is_body(h, thread, root) && part == p.part;
 }
 
 /* --- dependences -------------------------------------------------------------------------------------------------------------- */

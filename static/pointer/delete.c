@@ -83,7 +83,7 @@ void delete_question(pta *p, uint32_t node, uint32_t at)
 
 static bool is_class(pta_key key)
 {
-    return !offset_is_exact(key_offset(key));
+    return !offset_is_single(key_offset(key));
 }
 
 /* The fact whose reason it was is in doubt, and each class of the object that may owe its form to the key. */

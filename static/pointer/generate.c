@@ -426,6 +426,7 @@ void generate_function(const pta_program *program, const generate_module *module
     }
     phi_stmts(&g);
     generate_marches(out);
+    generate_hoisted(out);
     free(g.forms);
     free(g.call_of);
     free(g.kinds);

@@ -222,14 +222,17 @@ static void move_class(const pta *p, uint32_t object, graph_cell *cell)
 {
     const pta_shape *shape = p->shapes.data[object];
     int64_t base = p->program->sites.data[p->objects.data[object].site].base;
-    if (offset_has_windows(shape) && offset_window(cell->place)) {
+    if (offset_is_element(cell->place)) {
+        if (shape->total) cell->low = base, cell->high = base + (int64_t)shape->total;
+    } else if (offset_has_windows(shape) && offset_window(cell->place)) {
         const shape_window *w = &shape->windows[offset_window(cell->place)];
         cell->low = base + w->start;
         if (w->end != INT32_MAX) cell->high = base + w->end;
     } else if (!offset_has_windows(shape) && offset_least(cell->place) != OFFSET_NO_LEAST) {
         cell->low = base + offset_least(cell->place);
     }
-    cell->place = offset_class(offset_stride(cell->place), (int64_t)offset_residue(cell->place) + base, 0);
+    uint32_t stride = offset_is_element(cell->place) ? shape->element : offset_stride(cell->place);
+    cell->place = offset_class(stride, (int64_t)offset_residue(cell->place) + base, 0);
 }
 
 /* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
@@ -239,7 +242,7 @@ const graph_cell *graph_cell_of(pta *p, pta_key key)
     const graph_object *o = &p->objects.data[object];
     const pta_site *site = &p->program->sites.data[o->site];
     if (site->kind == PTA_FUNCTION) return NULL;
-    if ((offset_is_exact(key_offset(key)) || offset_is_element(key_offset(key))) &&
+    if (offset_is_single(key_offset(key)) &&
         !shape_may_point(p->shapes.data[object], offset_at(key_offset(key))))
         return NULL;
     graph_cell cell = {.object = o->memory, .place = key_offset(key), .low = INT64_MIN, .high = INT64_MAX};

@@ -166,11 +166,11 @@ void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count)
     *count = kept;
 }
 
-/* What divides all distances of exact places from one of them, and `all`. */
+/* What divides all distances of single places from one of them, and `all`. */
 static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t count)
 {
     for (uint32_t i = 0; i < count && all != 1; i++) {
-        int64_t distance = offset_value(key_offset(keys[i])) - offset_value(from);
+        int64_t distance = offset_at(key_offset(keys[i])) - offset_at(from);
         all = offset_gcd((uint64_t)(distance < 0 ? -distance : distance), all);
     }
     return all;
@@ -178,8 +178,8 @@ static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t c
 
 typedef struct { /* the keys of one object while some are added */
     const pta_key *known; /* those that are there */
-    uint32_t exacts;      /* of them */
-    key_list *fresh;      /* new exact ones, from `begin` on */
+    uint32_t singles;     /* of them */
+    key_list *fresh;      /* new single ones, from `begin` on */
     uint32_t begin;
     offset_t class; /* the coarsest; 0: none */
     const pta_shape *shape;
@@ -190,8 +190,8 @@ static group group_of(const pta_set *set, uint32_t from, uint32_t to, const pta_
     group g = {.known = set->keys + from, .fresh = fresh, .begin = fresh->len, .shape = shape};
     for (; from < to && !g.class; from++) {
         offset_t place = key_offset(set->keys[from]);
-        if (offset_is_exact(place))
-            g.exacts++;
+        if (offset_is_single(place))
+            g.singles++;
         else
             g.class = place; /* sorted by stride: the first is the coarsest */
     }
@@ -215,20 +215,20 @@ static void group_add(group *g, pta_key key)
         group_cover(g, &key, 1);
         return;
     }
-    if (offset_is_exact(place)) {
-        uint32_t at = lower_bound(g->known, 0, g->exacts, key);
-        if ((at < g->exacts && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
+    if (offset_is_single(place)) {
+        uint32_t at = lower_bound(g->known, 0, g->singles, key);
+        if ((at < g->singles && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
         uint64_t stride = 0;
-        if (g->exacts + fresh_count >= PTA_EXACT)
-            stride = gap(gap(0, place, g->known, g->exacts), place, fresh, fresh_count);
+        if (g->singles + fresh_count >= PTA_EXACT)
+            stride = gap(gap(0, place, g->known, g->singles), place, fresh, fresh_count);
         if (!stride || stride >= OFFSET_MAX_STRIDE) {
             vec_push(g->fresh, key);
             return;
         }
-        place = offset_class(stride, offset_value(place), offset_bound_of(place, g->shape));
+        place = offset_class(stride, offset_at(place), offset_bound_of(place, g->shape));
     }
     g->class = place;
-    group_cover(g, g->known, g->exacts);
+    group_cover(g, g->known, g->singles);
     group_cover(g, fresh, fresh_count);
     g->fresh->len = g->begin;
 }
@@ -236,13 +236,13 @@ static void group_add(group *g, pta_key key)
 offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape)
 {
     group g = {.shape = shape};
-    uint32_t exacts = lower_bound(keys, 0, count, key_make(count ? key_object(keys[0]) : 0, OFFSET_CLASS));
-    if (exacts < count) {
-        g.class = key_offset(keys[exacts]);
+    uint32_t singles = lower_bound(keys, 0, count, key_make(count ? key_object(keys[0]) : 0, OFFSET_CLASS));
+    if (singles < count) {
+        g.class = key_offset(keys[singles]);
     } else {
         uint64_t stride = count > PTA_EXACT ? gap(0, key_offset(keys[0]), keys, count) : 0;
         if (!stride || stride >= OFFSET_MAX_STRIDE) return 0;
-        g.class = offset_class(stride, offset_value(key_offset(keys[0])), offset_bound_of(key_offset(keys[0]), shape));
+        g.class = offset_class(stride, offset_at(key_offset(keys[0])), offset_bound_of(key_offset(keys[0]), shape));
     }
     group_cover(&g, keys, count);
     return g.class;
@@ -336,7 +336,7 @@ void set_normal(const pta_set *set, set_world world, key_list *out)
         uint32_t object = key_object(set->keys[i]), end = i;
         offset_t class = 0;
         for (; end < set->len && key_object(set->keys[end]) == object; end++)
-            if (!class && !offset_is_exact(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
+            if (!class && !offset_is_single(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
         bool covered = wild && world.wild[object] & SET_IN_WILD;
         if (class && !covered) vec_push(out, key_make(object, class));
         for (uint32_t k = i; !class && !covered && k < end; k++)

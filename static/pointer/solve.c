@@ -327,7 +327,7 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
                     end++;
                 while (first < end && set_covers(set, set->keys[first], graph_world(p)))
                     first++;
-                uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
+                uint32_t count_awake = first < end && !offset_is_single(key_offset(set->keys[first])) ? 1 : end - first;
                 send(p, lane, set->keys + first, count_awake, m->in.data[k], component);
             }
             member = m->next;

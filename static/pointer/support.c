@@ -75,7 +75,7 @@ static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t below, 
 static bool is_joint(const pta *p, uint32_t node, pta_key key, uint64_t below, uint64_t *rank)
 {
     if (key == set_wild_key()) return is_wild_by_itself(p, &p->nodes.data[node].set, below, rank);
-    return !offset_is_exact(key_offset(key)) && is_closure(p, node, key, below, rank);
+    return !offset_is_single(key_offset(key)) && is_closure(p, node, key, below, rank);
 }
 
 bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, support *found, uint64_t *work)

@@ -164,6 +164,16 @@ static void add_initialisers(pta_program *program, uint32_t m)
     }
 }
 
+/* A program that was linked to export all it has (-rdynamic), for what it may load: that a function is exported does not tell that
+ * somebody outside calls it. Else a linker exports only what a library that it links has asked for. */
+static bool exports_all(const pta_program *program, const image *img)
+{
+    if (img->kind > IMAGE_PIE || !img->entry || (program->wishes && program->wishes->open)) return false;
+    for (uint32_t i = 0; i < img->symbol_count; i++)
+        if (img->symbols[i].exported && img->symbols[i].type == IMAGE_SYM_FUNC && !strcmp(img->symbols[i].name, "main")) return true;
+    return false;
+}
+
 static void add_start(pta_program *program, uint32_t data)
 {
     uint32_t start = program_add_func(program, "*start*", NULL, 0);
@@ -185,7 +195,7 @@ static void add_start(pta_program *program, uint32_t data)
             if (init != PTA_NO_FUNC) program->funcs.data[init].root = true;
         }
         add_initialisers(program, m);
-        if ((has_program || has_main) && img->kind == IMAGE_SHARED) continue;
+        if (((has_program || has_main) && img->kind == IMAGE_SHARED) || exports_all(program, img)) continue;
         for (uint32_t i = 0; i < img->symbol_count; i++) {
             const image_symbol *symbol = &img->symbols[i];
             bool visible = img->kind == IMAGE_OBJECT
