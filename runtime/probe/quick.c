@@ -149,6 +149,17 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
     return true;
 }
 
+/* A handler that came in between would find nothing, but never something wrong. */
+static inline void remember_part(probe_part *part, uint64_t addr, uint32_t epoch, uint32_t cleared)
+{
+    __atomic_store_n(&part->addr, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    part->epoch = epoch;
+    part->cleared = cleared;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&part->addr, addr, __ATOMIC_RELAXED);
+}
+
 /* Bytes and pairs of them: mostly of a cell that is split already, and settled. */
 __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number, uint64_t sp)
 {
@@ -164,7 +175,7 @@ __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number,
     const uint32_t cleared = __atomic_load_n(&probe.core->cleared, __ATOMIC_ACQUIRE);
     const bool is_known = r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ);
     if (!is_known && !quick_in_general(addr, number, sp)) return false;
-    self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS] = (probe_part){addr, epoch, cleared};
+    remember_part(&self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS], addr, epoch, cleared);
     return true;
 }
 
