@@ -64,6 +64,8 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
 
 void stack_forget(void)
 {
-    if (probe_self.stacks != &stack_none) sys_unmap(probe_self.stacks, sizeof *probe_self.stacks);
-    probe_self.stacks = &stack_none;
+    probe_stacks *own = probe_self.stacks;
+    probe_self.stacks = &stack_none; /* first: a signal may come in between, and its handler makes checks */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (own != &stack_none) sys_unmap(own, sizeof *own);
 }

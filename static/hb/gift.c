@@ -302,7 +302,7 @@ bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, ui
     if (ox->model == h->origins.data[y].model && ox->model != HB_NONE && is_given(h, x, a, pa) && is_given(h, y, b, pb))
         return true; /* the work and what is done after it, of one request */
     if (hb_constants_apart(h, x, a, y, b)) return true;
-    if (is_creator(h, x, y)) return is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa);
-    if (is_creator(h, y, x)) return is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb);
+    if (is_creator(h, x, y)) return (is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa)) || hb_numbers_joined(h, x, a, y, b);
+    if (is_creator(h, y, x)) return (is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb)) || hb_numbers_joined(h, y, b, x, a);
     return false;
 }

@@ -37,6 +37,15 @@ void hb_numbers_open(hb *h);
 void hb_numbers_close(hb *h);
 /* Two threads of a kind, by their numbers, access different bytes, or are one. */
 bool hb_numbers_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+/* The creator of numbered threads has waited for those that could meet its access. */
+bool hb_numbers_joined(hb *h, uint32_t creator, const hb_touch *a, uint32_t thread, const hb_touch *b);
+/* The access cannot be at that place: it lies in front of all that it may reach. */
+bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place *p);
 bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+
+
+/* --- joined.c ---- */
+/* On all ways to a point, the creator of numbered threads has joined those with the numbers [low, high]. */
+bool hb_joined_before(const hb *h, uint32_t creator, hb_point at, uint32_t thread, int64_t low, int64_t high);
 
 #endif

@@ -123,6 +123,42 @@ bool hb_guarded(const hb_guards *a, const hb_guards *b)
     return false;
 }
 
+/* The places where a lock may lie; `one` is room for it. */
+static const pta_place *places_of_lock(const hb *h, uint32_t lock, pta_place *one, uint32_t *count)
+{
+    const lock_element *e = &h->locks->table.locks.data[lock];
+    uint32_t list = e->kind == LOCK_VALUE && e->twin == LOCK_NO_TWIN ? map_get(&h->locks->lists, lock) : MAP_NONE;
+    *count = 0;
+    if (list != MAP_NONE) return lock_places_of(h, list, count);
+    if (e->kind == LOCK_OBJECT || e->kind == LOCK_VALUE) *count = hb_lock_place(h, lock, one);
+    return one;
+}
+
+static bool may_be_one(const hb *h, uint32_t a, uint32_t b)
+{
+    pta_place one[2];
+    uint32_t n, m;
+    const pta_place *x = places_of_lock(h, a, &one[0], &n), *y = places_of_lock(h, b, &one[1], &m);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < m; k++) {
+            const pta_site *sx = &h->program->sites.data[x[i].site], *sy = &h->program->sites.data[y[k].site];
+            if (sx->memory != sy->memory) continue;
+            if (!x[i].exact || !y[k].exact || sx->base + x[i].offset == sy->base + y[k].offset) return true;
+        }
+    return false;
+}
+
+bool hb_may_share_lock(hb *h, uint32_t a, uint32_t b)
+{
+    uint32_t *known = map_at(&h->locks->shares, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a), x, y;
+    if (*known != MAP_NONE) return *known;
+    *known = false;
+    for (uint32_t i = 0; !*known && hb_lock_shown(h, a, i, &x); i++)
+        for (uint32_t k = 0; !*known && hb_lock_shown(h, b, k, &y); k++)
+            *known = !(hb_lock_shared(h, x) && hb_lock_shared(h, y)) && may_be_one(h, x, y);
+    return *known;
+}
+
 void hb_one_lock_name(hb *h, uint32_t lock, char *to, size_t size)
 {
     const lock_element *e = &h->locks->table.locks.data[lock];

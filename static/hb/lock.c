@@ -392,6 +392,7 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
     map_free(&h->locks->lists);
+    map_free(&h->locks->shares);
     vec_free(&h->locks->place_lists);
     vec_free(&h->locks->all_places);
     map_free(&h->locks->place_map);

@@ -76,6 +76,7 @@ typedef struct hb_locks {
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     map64 lists;         /* LOCK_VALUE: its places, by number */
+    map64 shares;        /* pairs of sets: hb_may_share_lock */
     VEC(spin_place) spins;
     VEC(spin_place) guards; /* of C++ statics */
     VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order

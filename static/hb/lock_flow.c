@@ -202,11 +202,27 @@ static uint16_t mnemonic_of(const ir_func *ir, ir_value v)
     return ir->func->insns[ir->insns[v].insn].mnemonic;
 }
 
+/* One of several exchanges with the same word, whichever was made: unoptimised code has one for each memory order. */
+static ir_value exchanged(const ir_func *ir, ir_value v)
+{
+    const ir_insn *phi = &ir->insns[v];
+    ir_value found = 0;
+    for (uint32_t i = 0; phi->op == IR_PHI && i < phi->b; i++) {
+        ir_value load = value_plain(ir, ir->args[phi->a + i], 1);
+        ir_value access = load && ir->insns[load].op == IR_LOAD ? ir->insns[load].a : 0;
+        if (!access || !(ir->insns[access].flags & IR_ATOMIC) || mnemonic_of(ir, access) != ZYDIS_MNEMONIC_XCHG) return 0;
+        if (found && !value_same_access(ir, &ir->insns[found], &ir->insns[access])) return 0;
+        found = access;
+    }
+    return found;
+}
+
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
 {
     ir_value sides[] = {c->a, c->b};
     if (c->code != VALUE_EQUAL) return 0;
+    if (c->a && !c->b && !c->imm && exchanged(ir, c->a)) return exchanged(ir, c->a);
     for (unsigned i = 0; i < 2; i++) {
         if (!sides[i] || ir->insns[sides[i]].op != IR_LOAD) continue;
         ir_value access = ir->insns[sides[i]].a;

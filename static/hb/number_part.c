@@ -129,3 +129,38 @@ void part_expand(const hb *h, uint32_t origin, uint32_t instance, const value_su
     expand(h, origin, instance, v, by, out, 0);
     out->known &= is_small(out->add, MOST_ADD);
 }
+
+/* --- strings ------------------------------------------------------------------------------------------------------------------ */
+
+int64_t part_row(const hb *h, const hb_touch *t, const value_sum *sum)
+{
+    const pta_site *site = NULL;
+    for (uint32_t i = 0; i < t->place_count && sum->known; i++) {
+        const pta_site *at = &h->program->sites.data[h->places.data[t->first_place + i].place.site];
+        if (at->kind == PTA_STATIC && sum->add >= (int64_t)at->start && sum->add < (int64_t)(at->start + at->size)) site = at;
+    }
+    const image_type *type = site ? site->type : NULL;
+    if (!type || type->kind != IMAGE_TYPE_ARRAY || !type->target || type->target->kind != IMAGE_TYPE_ARRAY || !type->target->size) return 0;
+    int64_t row = (int64_t)type->target->size;
+    if ((sum->add - (int64_t)site->start) % row) return 0;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->terms[i].factor % row) return 0;
+    return row;
+}
+
+bool part_drop_length(const hb *h, const hb_touch *t, const ir_func *ir, value_sum *sum)
+{
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const ir_insn *result = &ir->insns[sum->terms[i].leaf];
+        const hb_call *call = result->op == IR_RESULT && result->var == IR_RAX ? hb_call_at(h, t->func, ir->insns[result->a].insn) : NULL;
+        uint32_t callee = call && call->value ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+        if (sum->terms[i].factor != 1 || callee == PTA_NO_FUNC || strcmp(h->program->funcs.data[callee].name, "strlen")) continue;
+        value_sum rest = *sum, string = value_of(ir, part_argument(ir, call, 0));
+        memmove(&rest.terms[i], &rest.terms[i + 1], (rest.count - i - 1) * sizeof *rest.terms);
+        rest.count--;
+        if (rest.add < string.add || !value_same_terms(&rest, &string)) continue;
+        *sum = string;
+        return true;
+    }
+    return false;
+}

@@ -43,6 +43,8 @@ typedef struct hb_walk hb_walk;
 struct hb_walk { /* how far a region goes */
     bool (*cuts)(const hb_walk *w, uint32_t instance, const hb_call *call);            /* it does not go on behind this call */
     bool (*closes)(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge); /* nor over this edge; or NULL */
+    /* The first instruction of [from, until) behind which it does not go on; HB_NONE: there is none. Or NULL. */
+    uint32_t (*stops)(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t until);
     const void *with;
     const uint32_t *cutters; /* the instances in which something may cut */
     uint32_t cutter_count;
@@ -56,10 +58,16 @@ typedef struct {
 } hb_word;
 
 typedef struct {
+    uint32_t word; /* in memory */
+    uint32_t next; /* another that holds the same object, or MAP_NONE */
+} hb_held_by;
+
+typedef struct {
     uint32_t origin;
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
     bool has_live, has_ever;
+    bool shares_live, shares_ever; /* with another origin, whose it is */
 } hb_life;
 
 typedef struct {
@@ -112,6 +120,7 @@ struct hb {
     uint32_t edge_count;
     bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
+    uint32_t *runs_first, *runs; /* per instance: the instances that it calls, each once, in runs */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
@@ -121,18 +130,24 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
-    hb_kin kin[2];           /* by all creations that are known; by those that are sure (hb_origin.sure) */
+    hb_kin kin[2];           /* by all creations that are known; by those that need no unknown pointer */
     hb_positions positions;
     hb_life *lives;          /* per origin */
     struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
+    VEC(hb_held_by) holders; /* made on first use (has_holders) */
+    map64 holders_of;        /* object: the first of those that hold its address */
+    bool has_holders;
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_setups *setups;
+    struct hb_givens *givens;
+    struct hb_waits *waits;  /* made on first use */
     struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
@@ -215,8 +230,8 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
-/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
-void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too; found on first use. */
+const hb_region *hb_life_ever(const hb *h, uint32_t origin);
 
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
@@ -232,6 +247,24 @@ bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team);
 bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y);
 /* The thread that is at this point is the one that has created the task, or those that led to it. */
 bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
+
+/* --- setup.c ---- */
+void hb_setups_open(hb *h);
+void hb_setups_close(hb *h);
+/* Edges that are not gone as long as an origin is alive, and the instances that have some. */
+bool hb_setup_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge);
+void hb_setup_cutters(const hb *h, uint32_t origin, hb_numbers *out);
+/* Something that was set up is undone where the origin may be alive: the edges are open, the life has to be found again. */
+bool hb_setup_fails(hb *h, uint32_t origin, const hb_region *live);
+
+/* --- given.c: the same for what was so when it was created ---- */
+void hb_givens_open(hb *h);
+void hb_givens_close(hb *h);
+bool hb_given_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge);
+bool hb_given_fails(hb *h, uint32_t origin, const hb_region *live);
+
+/* --- waited.c ---- */
+void hb_waits_close(hb *h);
 
 /* --- lock.c ---- */
 /* There is but one such object. */

@@ -107,14 +107,16 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
         else
             high = middle;
     }
+    uint32_t stop = w->tainted[instance] == CUTTER && w->walk->stops ? w->walk->stops(w->walk, instance, from, end) : HB_NONE;
     for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
         const hb_call *call = &own->calls[c];
+        if (stop < call->insn) break;
         if (cutter && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
         if (w->record) enter_callees(w, instance, call);
         if (!call_passes(w, instance, call)) return note(w, instance, from, call->insn + 1), false;
     }
-    note(w, instance, from, end);
-    return true;
+    note(w, instance, from, stop < end ? stop + 1 : end);
+    return stop >= end;
 }
 
 /* The edge on which a setjmp has returned 0: not when it is come back to. */
@@ -265,8 +267,8 @@ static void go_down(walker *w)
     while (w->down.len) {
         uint32_t instance = w->down.data[--w->down.len];
         if (!hb_instance_code(h, instance)) {
-            for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-                if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+            for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+                enter(w, h->runs[i]);
             continue;
         }
         if (w->tainted[instance]) {
@@ -274,8 +276,8 @@ static void go_down(walker *w)
             continue;
         }
         hb_set(w->out->whole, instance);
-        for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-            if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+        for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+            enter(w, h->runs[i]);
     }
 }
 

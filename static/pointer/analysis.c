@@ -380,17 +380,41 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
     vec_free(&components);
 }
 
+static bool is_inside(const pta_site *site, bool exact, int64_t offset)
+{
+    bool bounded = exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+    return !bounded || (offset >= 0 && (uint64_t)offset < site->size);
+}
+
 /* Drops the places that lie outside of their object. */
 static void keep_inside(const pta *p, pta_places *places)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_place *place = &places->data[i];
-        const pta_site *site = &p->program->sites.data[place->site];
-        bool bounded = place->exact && site->size && !site->open && site->kind != PTA_FUNCTION;
-        if (!bounded || (place->offset >= 0 && (uint64_t)place->offset < site->size)) places->data[kept++] = *place;
+        if (is_inside(&p->program->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
     }
     places->len = kept;
+}
+
+/* A key that leads into its object stays a place there, or becomes part of a class: either way the object has one. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
+{
+    if (what.var == PTA_NO_VAR) return false;
+    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + what.var)].set;
+    graph_label label = {what.delta, stride};
+    uint32_t objects = 0, last = 0; /* no object has number 0 */
+    for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {
+        uint32_t object = key_object(set->keys[i]);
+        if (object == last) continue;
+        pta_key key = graph_transfer(p, set->keys[i], &label);
+        if (!key || key == set_wild_key()) continue;
+        offset_t at = key_offset(key);
+        if (!is_inside(&p->program->sites.data[p->objects.data[object].site], offset_is_exact(at), (int32_t)offset_at(at))) continue;
+        last = object;
+        objects++;
+    }
+    return objects > most;
 }
 
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out)

@@ -275,6 +275,9 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
  * all of a pointer that may point nearly anywhere. */
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
 
+/* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
+
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);
 /* The same in one instance of its function. */
