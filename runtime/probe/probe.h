@@ -272,7 +272,7 @@ void sys_unlock(uint32_t *lock);
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. */
-enum { STACK_MEMOS = 256, STACK_WORDS = 40 };
+enum { STACK_MEMOS = 2048, STACK_WORDS = 40 };
 typedef struct {
     ft_site site, result; /* result 0: empty */
     uint64_t sp;

@@ -28,7 +28,7 @@ IS_AT(block, seq, PAGE_SEQ);
 IS_AT(block, form, PAGE_FORM);
 IS_AT(block, objects, PAGE_OBJECTS);
 IS_AT(block, owner, PAGE_OWNER);
-_Static_assert(sizeof(stack_memo) == MEMO_SIZE && STACK_MEMOS == 256, "first.h");
+_Static_assert(sizeof(stack_memo) == MEMO_SIZE && STACK_MEMOS == MEMO_MASK + 1, "first.h");
 _Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
 _Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
 _Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
