@@ -76,7 +76,7 @@
         shr     $4, %r9
         xor     %ecx, %r9d
         and     $MEMO_MASK, %r9d
-        imul    $MEMO_SIZE, %r9, %r9
+        imul    $MEMO_PAIR, %r9, %r9
         add     %fs:SELF_STACKS(%r10), %r9
         cmp     %ecx, MEMO_SITE(%r9)
         jne     8f

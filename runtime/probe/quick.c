@@ -28,7 +28,7 @@ IS_AT(block, seq, PAGE_SEQ);
 IS_AT(block, form, PAGE_FORM);
 IS_AT(block, objects, PAGE_OBJECTS);
 IS_AT(block, owner, PAGE_OWNER);
-_Static_assert(sizeof(stack_memo) == MEMO_SIZE && STACK_MEMOS == MEMO_MASK + 1, "first.h");
+_Static_assert(2 * sizeof(stack_memo) == MEMO_PAIR && STACK_MEMOS == MEMO_MASK + 1, "first.h");
 _Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
 _Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
 _Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
@@ -63,8 +63,8 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
     if (unlikely(stacks == &stack_none)) return probe.report->options.stack_depth ? 0 : site;
-    const stack_memo *memo = stack_memo_of(stacks, site, sp);
-    return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
+    const stack_memo *memo = stack_find(stacks, site, sp);
+    return memo ? memo->result : 0;
 }
 
 /* Some bytes of a cell that is split: has the thread accessed them in this epoch? */
