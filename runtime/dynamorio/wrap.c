@@ -1,4 +1,5 @@
-/* Calls of the functions of the sync table, in whatever module exports them, and of functions that libraries call back.
+/* Calls of the functions of the sync table, in whatever module exports them, of functions that libraries call back, and of
+ * handlers of signals.
  *
  * A function that is chosen at load time (memcpy and its like: an IFUNC) is found by watching the resolver: what it
  * returns is the function. One that only accesses memory, and that nothing is to be done after, is not wrapped:
@@ -7,6 +8,7 @@
 
 #include "drwrap.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* --- calls of the table ------------------------------------------------------------------------------------------- */
@@ -86,7 +88,7 @@ static void after_call(void *wrapcxt, void *user_data)
 
 /* --- functions that only access memory ---------------------------------------------------------------------------- */
 
-void wrap_entered(const sync_row *row)
+void wrap_entered(const sync_row *row, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -100,6 +102,7 @@ void wrap_entered(const sync_row *row)
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, &call);
     t->caller.pc = 0;
+    leave_if_signalled(drcontext, t, pc);
 }
 
 static uint32_t entry_place(app_pc pc)
@@ -167,6 +170,21 @@ void wrap_watch(void *context, uint64_t function, sync_watch kind)
     app_pc pc = (app_pc)function;
     if (pc && !drwrap_is_wrapped(pc, before_watched, after_watched))
         drwrap_wrap_ex(pc, before_watched, after_watched, (void *)(ptr_uint_t)kind, DRWRAP_CALLCONV_DEFAULT);
+}
+
+/* --- handlers of signals ------------------------------------------------------------------------------------------ */
+
+static void before_handler(void *wrapcxt, void **user_data)
+{
+    (void)user_data;
+    client_thread *t = client_thread_of(drwrap_get_drcontext(wrapcxt));
+    if (t->ft) sync_signalled(&client.sync, &t->sync, (int)(ptr_int_t)drwrap_get_arg(wrapcxt, 0));
+}
+
+void wrap_handler(app_pc pc)
+{
+    const bool is_code = pc != (app_pc)SIG_DFL && pc != (app_pc)SIG_IGN && pc != (app_pc)SIG_ERR;
+    if (is_code && !drwrap_is_wrapped(pc, before_handler, NULL)) drwrap_wrap(pc, before_handler, NULL);
 }
 
 /* --- finding them ------------------------------------------------------------------------------------------------- */
