@@ -91,7 +91,7 @@ static inline client_thread *client_thread_of(void *drcontext)
 /* module.c */
 void module_init(void);
 void module_exit(void);
-bool module_symbol(void *context, uint64_t addr, char *name, size_t size);
+bool module_symbol(void *context, uint64_t addr, report_symbol *out);
 
 /* insert.c */
 bool insert_init(void);
