@@ -51,6 +51,10 @@ typedef struct client_thread {
     ft_thread *child;      /* of the clone that is running */
     uint64_t mapping_size; /* of the mmap or mremap that is running */
     uint64_t atomic;       /* address of the atomic access that is running */
+    struct {
+        const sync_row *row;
+        uint64_t sp, return_address;
+    } entered;             /* the last function that only accesses memory; wrap.c */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
     client_rep rep[CLIENT_REP_ACTIONS];

@@ -88,6 +88,18 @@ static void after_call(void *wrapcxt, void *user_data)
 
 /* --- functions that only access memory ---------------------------------------------------------------------------- */
 
+/* Has another one ended in a jump to this one (strdup to memcpy)? It returns to the same call then, which calls one
+ * function only unless it calls through a pointer. What libraries call meanwhile does not come here. */
+static bool is_continuation(client_thread *t, const sync_row *row, uint64_t sp, uint64_t return_address)
+{
+    const bool same_call = t->entered.sp == sp && t->entered.return_address == return_address;
+    if (same_call && t->entered.row != row && !report_is_pointer_call(client.report, return_address)) return true;
+    t->entered.row = row;
+    t->entered.sp = sp;
+    t->entered.return_address = return_address;
+    return false;
+}
+
 void wrap_entered(const sync_row *row, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
@@ -98,7 +110,7 @@ void wrap_entered(const sync_row *row, app_pc pc)
     size_t done;
     if (!dr_safe_read((void *)mc.xsp, sizeof return_address, &return_address, &done)) return;
     sync_call call;
-    if (!fill_call(&call, t, row, &mc, return_address)) return;
+    if (!fill_call(&call, t, row, &mc, return_address) || is_continuation(t, row, mc.xsp, return_address)) return;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, &call);
     t->caller.pc = 0;
