@@ -20,6 +20,9 @@ score 0 key_right c11_right process_fork_right              # keys and their des
 score 0 io_right ranges_right                               # numbers, through library functions
 score 0 setup_ option_                                     # what is so when a thread begins and stays so as long as it lives
 score 0 omp_depend_ omp_task_wrong omp_taskloop_wrong mmap_ # tasks; one file mapped twice
+score 0 cond_right gather_wrong born_wrong detached_logger  # all have reported; born with the token
+score 0 join_right join_one_wrong strings_right free_right  # joined one by one; strings in their rows; published under the lock
+score 0 nodeadlock_address cancel_ omp_tasks_sections       # both of two locks; setjmp; tasks and the function that made them
 # Two messages for one, an object that stays where it was, numbers that are given out twice, a use behind the last reference, a task
 # in front of the group.
 score 15 token_wrong handover_wrong number_wrong count_wrong omp_group_wrong
