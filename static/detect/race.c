@@ -76,6 +76,7 @@ typedef struct {
     VEC(uint32_t) company_first; /* in company_stances; one more at the end */
     map64 company_map;
     map64 companies;       /* pairs of numbers: MEET_* */
+    uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -172,6 +173,7 @@ static uint32_t guards_number(search *s, const hb_touch *t, const hb_place *plac
 
 static bool guarded(search *s, uint32_t a, uint32_t b)
 {
+    if (!s->guards.data[a].len || !s->guards.data[b].len) return false;
     uint32_t *known = map_at(&s->guarded, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     if (*known == MAP_NONE) *known = hb_guarded(&s->guards.data[a], &s->guards.data[b]);
     return *known;
@@ -353,9 +355,16 @@ static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
     return found;
 }
 
+enum { FEW = 1024 };
+
 /* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
 static uint32_t meeting(search *s, uint32_t a, uint32_t b)
 {
+    if (a < FEW && b < FEW) {
+        uint8_t *few = &s->few_companies[a * FEW + b];
+        if (!*few) *few = (uint8_t)(find_meeting(s, a < b ? a : b, a < b ? b : a) + 1);
+        return *few - 1u;
+    }
     uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     if (*known == MAP_NONE) *known = find_meeting(s, a, b);
     return *known;
@@ -520,12 +529,19 @@ static void search_object(search *s, uint32_t first, uint32_t end)
     for (uint32_t g = 0; g < s->groups.len; g++)
         starts[g] = (group_start){s->groups.data[g].extent->low, g};
     if (s->groups.len) qsort(starts, s->groups.len, sizeof *starts, by_low);
-    for (uint32_t i = 0; i < s->groups.len; i++)
-        for (uint32_t k = i; k < s->groups.len && starts[k].low < s->groups.data[starts[i].group].extent->high; k++)
+    uint32_t *writer = base_alloc((s->groups.len + 1) * sizeof *writer); /* the first that writes, from here on */
+    writer[s->groups.len] = s->groups.len;
+    for (uint32_t i = s->groups.len; i-- > 0;)
+        writer[i] = s->groups.data[starts[i].group].write ? i : writer[i + 1];
+    for (uint32_t i = 0; i < s->groups.len; i++) {
+        const group *of = &s->groups.data[starts[i].group];
+        for (uint32_t k = of->write ? i : writer[i]; k < s->groups.len && starts[k].low < of->extent->high; k = of->write ? k + 1 : writer[k + 1])
             if (starts[i].group < starts[k].group)
                 pair_groups(s, pairs, starts[i].group, starts[k].group);
             else
                 pair_groups(s, pairs, starts[k].group, starts[i].group);
+    }
+    free(writer);
     free(starts);
     for (uint32_t g = 0; g < s->groups.len; g++) {
         group *of = &s->groups.data[g];
@@ -580,7 +596,7 @@ static void settle_deferred(search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d};
+    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
     collect(&s);
     find_origins(&s);
     for (uint32_t first = 0, end; first < s.entries.len; first = end) {
@@ -604,6 +620,7 @@ void detect_races(detect *d)
     vec_free(&s.company_first);
     map_free(&s.company_map);
     map_free(&s.companies);
+    free(s.few_companies);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);

@@ -120,6 +120,25 @@ static uint32_t *find_callees_first(const hb *h)
     return order;
 }
 
+/* Those that a thread goes on in, whichever call leads to them. */
+static void find_runs(hb *h)
+{
+    uint32_t *last = base_alloc_zero(h->instance_count, sizeof *last), count = 0; /* per callee: the caller that has it already, + 1 */
+    h->runs_first = base_alloc((h->instance_count + 1) * sizeof *h->runs_first);
+    h->runs = base_alloc(h->edge_count * sizeof *h->runs);
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        h->runs_first[i] = count;
+        for (uint32_t e = h->out_first[i]; e < h->out_first[i + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            if (h->spawns[e] || last[callee] == i + 1) continue;
+            last[callee] = i + 1;
+            h->runs[count++] = callee;
+        }
+    }
+    h->runs_first[h->instance_count] = count;
+    free(last);
+}
+
 void hb_calls_open(hb *h)
 {
     h->instance_count = pta_instance_count(h->p);
@@ -150,6 +169,7 @@ void hb_calls_open(hb *h)
     }
     for (uint32_t e = 0; e < h->edge_count; e++)
         h->in_edge[h->in_first[h->edges[e].callee + 1]++] = e;
+    find_runs(h);
     h->callees_first = find_callees_first(h);
 }
 
@@ -165,6 +185,8 @@ void hb_calls_close(hb *h)
     free(h->edges);
     free(h->spawns);
     free(h->out_first);
+    free(h->runs_first);
+    free(h->runs);
     free(h->in_first);
     free(h->in_edge);
     free(h->callees_first);

@@ -49,8 +49,9 @@ typedef struct {
 } hb_look;
 /* Whether a branch finds that a variable, of which there is one and which begins with zero, is set. */
 bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out);
-/* Who sets the variable to something else than zero. False: they and the one who looks at it do not agree on a lock, or on atomics. */
-bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out);
+/* Who sets the variable to something else than zero. False: they and the one who looks at it do not agree on a lock, or on atomics.
+ * `locked` becomes false when it is not a lock. */
+bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked);
 
 /* --- join.c ---- */
 /* The calls that wait for a thread of which there is only one, by whomever. */

@@ -140,7 +140,8 @@ static void take_counter(hb *h, const hb_look *look, hb_edge edge)
     int64_t least = least_of(&look->condition);
     hb_points posts = {0};
     const hb_place *place = &h->places.data[look->touch->first_place];
-    if (least < 2 || !hb_setters(h, look->touch, place, &posts)) {
+    bool locked = true;
+    if (least < 2 || !hb_setters(h, look->touch, place, &posts, &locked)) {
         vec_free(&posts);
         return;
     }

@@ -490,17 +490,40 @@ static bool cuts_deep(const hb_walk *w, uint32_t instance, const hb_call *call)
     return false;
 }
 
-void hb_life_ever(const hb *h, uint32_t origin, hb_region *out)
+static bool is_task(const hb_origin *o)
+{
+    return o->by && o->by->kind == SYNC_TASK;
+}
+
+/* Without joins it is the points where it is created that tell, and nothing else. */
+static bool same_ever(const hb_origin *x, const hb_origin *y)
+{
+    if (is_task(x) || is_task(y) || x->sites.len != y->sites.len) return false;
+    for (uint32_t i = 0; i < x->sites.len; i++)
+        if (x->sites.data[i].instance != y->sites.data[i].instance || x->sites.data[i].insn != y->sites.data[i].insn) return false;
+    return true;
+}
+
+const hb_region *hb_life_ever(const hb *h, uint32_t origin)
 {
     const hb_origin *o = &h->origins.data[origin];
+    hb_life *life = &h->lives[origin];
+    if (life->has_ever) return &life->ever;
+    life->has_ever = true;
+    for (uint32_t other = 1; other < h->origins.len; other++) {
+        if (!h->lives[other].has_ever || other == origin || !same_ever(o, &h->origins.data[other])) continue;
+        life->ever = h->lives[other].ever;
+        life->shares_ever = true;
+        return &life->ever;
+    }
     hb_numbers cutters = {0};
     const void *with[] = {h, &origin};
-    bool task = o->by && o->by->kind == SYNC_TASK;
-    for (uint32_t j = 0; j < h->joins->joins.len && task; j++)
+    for (uint32_t j = 0; j < h->joins->joins.len && is_task(o); j++)
         vec_push(&cutters, h->joins->joins.data[j].instance);
-    hb_walk walk = {.cuts = task ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
-    hb_region_walk(h, &walk, o->sites.data, task && ends_at_once(h, o) ? 0 : o->sites.len, out);
+    hb_walk walk = {.cuts = is_task(o) ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
+    hb_region_walk(h, &walk, o->sites.data, is_task(o) && ends_at_once(h, o) ? 0 : o->sites.len, &life->ever);
     vec_free(&cutters);
+    return &life->ever;
 }
 
 static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
@@ -539,21 +562,59 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
     return true;
 }
 
+/* All that a walk asks of an origin: those with the same answers, as most handlers of one event loop are, live in the same region. */
+static void describe_life(const hb *h, const join_state *s, hb_numbers *out)
+{
+    const hb_origin *o = &h->origins.data[s->of];
+    vec_clear(out);
+    vec_push(out, o->kind == HB_THREAD);
+    vec_push(out, ends_at_once(h, o));
+    vec_push(out, o->sites.len);
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        vec_push(out, o->sites.data[i].instance);
+        vec_push(out, o->sites.data[i].insn);
+    }
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        join_effect effect = effect_of(h, &s->joins.data[j], s->of, s->trusting);
+        if (effect == JOIN_NOT) continue;
+        vec_push(out, j);
+        vec_push(out, (uint32_t)effect);
+    }
+}
+
+static void find_life(hb *h, join_state *s, const void *with, hb_numbers *about)
+{
+    hb_life *life = &h->lives[s->of];
+    describe_life(h, s, &about[s->of]);
+    for (uint32_t o = 1; o < s->of; o++) {
+        if (about[o].len != about[s->of].len || memcmp(about[o].data, about[s->of].data, about[o].len * sizeof *about[o].data)) continue;
+        life->live = h->lives[o].live;
+        life->shares_live = true;
+        return;
+    }
+    life->shares_live = false;
+    walk_life(h, s, with, &life->live);
+}
+
 void hb_lives_open(hb *h)
 {
     join_state *s = h->joins = base_alloc_zero(1, sizeof *s);
     const void *with[] = {h, s};
     find_joins(h, s);
     h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
+    hb_numbers *about = base_alloc_zero(h->origins.len, sizeof *about);
     for (uint32_t o = 1; o < h->origins.len; o++) {
         s->of = o;
         s->trusting = true;
-        walk_life(h, s, with, &h->lives[o].live);
+        find_life(h, s, with, about);
         if (was_right(h, s, &h->lives[o].live)) continue;
-        hb_region_free(&h->lives[o].live);
+        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
         s->trusting = false;
-        walk_life(h, s, with, &h->lives[o].live);
+        find_life(h, s, with, about);
     }
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        vec_free(&about[o]);
+    free(about);
 }
 
 static bool calls_self(const hb *h)
@@ -633,8 +694,8 @@ void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
 void hb_lives_close(hb *h)
 {
     for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
-        hb_region_free(&h->lives[o].live);
-        if (h->lives[o].has_ever) hb_region_free(&h->lives[o].ever);
+        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
+        if (h->lives[o].has_ever && !h->lives[o].shares_ever) hb_region_free(&h->lives[o].ever);
     }
     free(h->lives);
     for (uint32_t j = 0; h->joins && j < h->joins->joins.len; j++) {

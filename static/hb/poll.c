@@ -13,7 +13,7 @@ static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
 
 static bool is_idle_call(const hb *h, uint32_t func, uint32_t insn)
 {
-    static const char *const idle[] = {"sched_yield", "usleep", "nanosleep", "pthread_yield", "thrd_yield", "sleep"};
+    static const char *const idle[] = {"sched_yield", "usleep", "nanosleep", "pthread_yield", "thrd_yield", "sleep", "__kmpc_flush"};
     const hb_call *call = hb_call_at(h, func, insn);
     uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
     for (unsigned i = 0; callee != PTA_NO_FUNC && i < sizeof idle / sizeof *idle; i++)

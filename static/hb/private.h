@@ -67,6 +67,7 @@ typedef struct {
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
     bool has_live, has_ever;
+    bool shares_live, shares_ever; /* with another origin, whose it is */
 } hb_life;
 
 typedef struct {
@@ -119,6 +120,7 @@ struct hb {
     uint32_t edge_count;
     bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
+    uint32_t *runs_first, *runs; /* per instance: the instances that it calls, each once, in runs */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
@@ -228,8 +230,8 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
-/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
-void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too; found on first use. */
+const hb_region *hb_life_ever(const hb *h, uint32_t origin);
 
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */

@@ -20,6 +20,8 @@ const sync_entry hb_sync_table[] = {
     TRY("pthread_mutex_trylock pthread_mutex_timedlock pthread_mutex_clocklock mtx_trylock mtx_timedlock "
         "pthread_spin_trylock pthread_rwlock_trywrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock "
         "uv_mutex_trylock uv_rwlock_trywrlock", 0, SYNC_ZERO),
+    TRY("_ZNSt11atomic_flag12test_and_setESt12memory_order _ZNVSt11atomic_flag12test_and_setESt12memory_order", 0, SYNC_ZERO), /* made a lock */
+    RELEASE("_ZNSt11atomic_flag5clearESt12memory_order _ZNVSt11atomic_flag5clearESt12memory_order", 0),
     TRY("omp_test_lock omp_test_nest_lock g_mutex_trylock g_rec_mutex_trylock g_rw_lock_writer_trylock", 0, SYNC_NONZERO),
     ACQUIRE_SHARED("pthread_rwlock_rdlock uv_rwlock_rdlock g_rw_lock_reader_lock _ZNSt12shared_mutex11lock_sharedEv", 0),
     TRY_SHARED("pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock uv_rwlock_tryrdlock", 0, SYNC_ZERO),

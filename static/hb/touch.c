@@ -133,9 +133,9 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     if (touch.place_count) vec_push(&h->touches, touch);
 }
 
-static bool is_lost(hb *h, uint32_t instance, uint32_t var)
+static bool is_lost(hb *h, uint32_t instance, pta_operand what, uint32_t stride)
 {
-    if (pta_breadth_in(h->p, instance, var) <= MOST_FACTS) return false;
+    if (pta_breadth_in(h->p, instance, what.var) <= MOST_FACTS && !pta_is_broad_in(h->p, instance, what, stride, MOST_PLACES)) return false;
     h->stats.accesses++;
     h->stats.accesses_lost++;
     return true;
@@ -149,7 +149,7 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
     for (uint32_t a = 0; a < count; a++) {
         const pta_access *access = &accesses[a];
         if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
-        if (is_lost(h, instance, access->base.var)) continue;
+        if (is_lost(h, instance, access->base, access->stride)) continue;
         pta_access_places_in(h->p, instance, access, places);
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
@@ -167,7 +167,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
         if (ranges[i].times_arg >= 0) size = 0;
-        if (is_lost(h, instance, c->args[ranges[i].arg].var)) continue;
+        if (is_lost(h, instance, c->args[ranges[i].arg], PTA_SAME)) continue;
         hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),

@@ -109,6 +109,13 @@ static ir_value first_equal(const ir_func *ir, ir_value v, unsigned depth)
 static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
 {
     ir_value leaf = value_plain(ir, v, 4);
+    if (leaf && ir->insns[leaf].op == IR_NEG) { /* of a constant */
+        ir_value of = value_plain(ir, ir->insns[leaf].a, 4);
+        if (of && ir->insns[of].op == IR_CONST) {
+            s->add -= ir->insns[of].imm * factor;
+            return;
+        }
+    }
     if (leaf && ir->insns[leaf].op == IR_CONST) {
         s->add += ir->insns[leaf].imm * factor;
         return;

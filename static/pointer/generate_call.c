@@ -101,9 +101,10 @@ static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand sta
         pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0}, at;
         if (value.var == PTA_NO_VAR) continue;
         if (own && var == PTA_NO_VAR) {
+            uint32_t site = g->out->sites.len;
             var = form_new_var(g);
-            form_emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
-            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->out->sites.len,
+            form_emit_address(g, var, GENERATE_LOCAL | site, 0);
+            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
                                                 .start = (uint64_t)(sp.value - 8), .size = 8 * (call->b - IR_CALL_ARGS + 1), .align = 8,
                                                 .name = "arguments"});
         }
@@ -145,8 +146,30 @@ static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
     return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
 }
 
+static bool is_string_function(const char *name)
+{
+    static const char *const names[] = {"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strstr",
+                                        "atoi", "atol", "atoll", "strtol", "strtoul", "strtoll", "strtoull", "strtod"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+/* Whether a value is a string that a library function takes in this function. */
+static bool is_string(const generator *g, ir_value what)
+{
+    what = ir_origin(g->ir, what);
+    for (ir_value v = 1; what && v < g->ir->insn_count; v++) {
+        const ir_insn *call = &g->ir->insns[v];
+        if (call->op != IR_CALL || ir_origin(g->ir, g->ir->args[call->a + IR_CALL_RDI]) != what) continue;
+        const image_plt *plt = call->imm ? image_plt_at(g->img, (uint64_t)call->imm) : NULL;
+        if (plt && plt->name && is_string_function(plt->name)) return true;
+    }
+    return false;
+}
+
 /* What is copied from or to the middle of bytes, or to where bytes are declared, and is not a number of words long, is text or a
- * packet: no pointers. */
+ * packet: no pointers. So is what is a string elsewhere. */
 bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size)
 {
     int64_t constant;
@@ -154,7 +177,8 @@ bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_va
     uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
     if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
-    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0);
+    if (typed_is_text(g->types[to]) || typed_is_text(g->types[from])) return true;
+    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0) || is_string(g, from);
 }
 
 /* What is known of a number that is passed; allocators want to know. */

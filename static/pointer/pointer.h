@@ -21,8 +21,8 @@
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
- *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what still supports a
- *                fact; dormant.c: fewer facts to keep true
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
+ *                suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
@@ -274,6 +274,9 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 /* How many facts there are of a variable in one instance, before they are put in order: cheap, for those who do not want to know
  * all of a pointer that may point nearly anywhere. */
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
+
+/* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
 
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);

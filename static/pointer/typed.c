@@ -58,8 +58,8 @@ static const image_type *member_at(const image_type *type, int64_t *at, bool *la
     return found->type;
 }
 
-/* The array of typed_array; NULL: none. `*at`: the place in it. */
-static const image_type *array_around(typed_value place, int64_t *at)
+/* The array that a place is in; NULL: none. `*at`: the place in it; `*open`: it may be longer than declared. */
+static const image_type *array_of(typed_value place, int64_t *at, bool *open)
 {
     const image_type *type = place.to;
     bool last, ends = false;
@@ -68,7 +68,16 @@ static const image_type *array_around(typed_value place, int64_t *at)
         type = *at < 0 ? NULL : member_at(type, at, &last);
         ends |= !last;
     }
-    return type && type->kind == IMAGE_TYPE_ARRAY && type->size && ends ? type : NULL;
+    *open = !ends;
+    return type && type->kind == IMAGE_TYPE_ARRAY && type->size ? type : NULL;
+}
+
+/* The array of typed_array. */
+static const image_type *array_around(typed_value place, int64_t *at)
+{
+    bool open;
+    const image_type *array = array_of(place, at, &open);
+    return open ? NULL : array;
 }
 
 bool typed_array(typed_value place, int64_t *start, int64_t *end)
@@ -102,6 +111,16 @@ bool typed_is_bytes(typed_value pointer)
     while (type && type->kind == IMAGE_TYPE_ARRAY)
         type = type->target;
     return is_byte(type);
+}
+
+bool typed_is_text(typed_value pointer)
+{
+    enum { SHORT = 8 }; /* a member at the end that is no longer than this may stand for any number of bytes */
+    int64_t at;
+    bool open;
+    pointer = settled(pointer);
+    const image_type *array = pointer.to ? array_of(pointer, &at, &open) : NULL;
+    return array && is_byte(array->target) && at >= 0 && (array == pointer.to || !open || array->size > SHORT);
 }
 
 bool typed_is_number(typed_value place)
@@ -240,8 +259,7 @@ static typed_value slot_type(const generator *g, uint16_t var)
     const ir_slot *slot = &g->ir->slots[var - IR_SLOT];
     const address_home *home = slot->base || slot->size != 8 ? NULL : address_find(&g->frame, slot->offset);
     if (!home || home->start != slot->offset) return (typed_value){0};
-    const image_type *type = g->out->sites.data[home->site].type;
-    return !type || is_byte(type->target) ? (typed_value){0} : declared(type); /* bytes are what anything is cast to */
+    return declared(g->out->sites.data[home->site].type);
 }
 
 static typed_value flow_type(const typing *t, ir_value v, bool *seen)
@@ -275,8 +293,14 @@ static typed_value flow_type(const typing *t, ir_value v, bool *seen)
 
 static typed_value type_of(const typing *t, ir_value v, bool *seen)
 {
-    typed_value slot = slot_type(t->g, t->g->ir->insns[v].var);
+    const ir_insn *insn = &t->g->ir->insns[v];
+    typed_value slot = slot_type(t->g, insn->var);
     if (!slot.to) return flow_type(t, v, seen);
+    if (is_byte(slot.to)) { /* what any parameter is cast to */
+        typed_value flow = flow_type(t, v, seen);
+        bool fresh = insn->op == IR_COPY && !flow.to && !flow.number && t->g->ir->insns[ir_origin(t->g->ir, v)].op == IR_RESULT;
+        return fresh ? slot : flow;
+    }
     *seen = true;
     return slot;
 }

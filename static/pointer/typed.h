@@ -20,6 +20,8 @@ typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane
 bool typed_is_number(typed_value place);
 /* Whether a pointer is declared to point to single bytes: text, a packet. */
 bool typed_is_bytes(typed_value pointer);
+/* Whether it points into what is declared as an array of bytes with an end. */
+bool typed_is_text(typed_value pointer);
 /* The array inside of a struct that a place is in, which an index that begins there does not leave, as bytes relative to the
  * place; false: it is in none, or nobody knows where that ends. */
 bool typed_array(typed_value place, int64_t *start, int64_t *end);
