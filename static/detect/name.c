@@ -18,19 +18,25 @@ static void plain_name(const char *name, char *to, size_t size)
     if (dot && dot != to) *dot = 0;
 }
 
+/* A section is no name for what lies in it. */
+static bool has_name(const pta_site *site)
+{
+    return site->name && site->name[0] != '.';
+}
+
 static void name_static(const detect *d, const pta_place *place, char *to, size_t size)
 {
     const pta_site *site = &d->program->sites.data[place->site];
     char name[160];
-    const image_variable *global = site->kind == PTA_STATIC && site->name
+    const image_variable *global = site->kind == PTA_STATIC && has_name(site)
                                        ? image_global_at(d->program->modules[site->module]->img, site->start)
                                        : NULL;
     if (global && global->name)
         plain_name(global->name, name, sizeof name);
-    else if (site->name)
+    else if (has_name(site))
         plain_name(site->name, name, sizeof name);
     else
-        snprintf(name, sizeof name, "data at 0x%llx", (unsigned long long)site->start);
+        snprintf(name, sizeof name, "data at 0x%llx", (unsigned long long)site->start + (place->exact && !site->type ? (uint64_t)place->offset : 0));
     uint64_t offset;
     const image_type *type = detect_place_type(d, place, &offset);
     if (!place->exact && site->type && site->type->kind == IMAGE_TYPE_ARRAY && type == site->type->target) {
@@ -41,7 +47,7 @@ static void name_static(const detect *d, const pta_place *place, char *to, size_
         snprintf(to, size, place->stride > 1 ? "%s[*]" : "%s", name);
     } else if (site->type) {
         image_describe(site->type, name, offset, to, size);
-    } else if (place->offset) {
+    } else if (place->offset && (has_name(site) || global)) {
         snprintf(to, size, "%s%+d", name, place->offset);
     } else {
         snprintf(to, size, "%s", name);
@@ -94,7 +100,8 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
         char *own = strstr(location, inside[i]);
         if (own && own != location) *own = 0;
     }
-    snprintf(to, size, "%s", location);
+    bool bare = !strncmp(location, "data at ", 8);
+    snprintf(to, size, "%s%s", bare ? "lock" : "", location + (bare ? 4 : 0));
     free(location);
     free(key);
     free(about);
@@ -118,7 +125,7 @@ void detect_name(const detect *d, const pta_place *place, uint32_t width, char *
     case PTA_STATIC:
     case PTA_TLS:
         name_static(d, place, text, sizeof text);
-        if (site->name)
+        if (has_name(site))
             snprintf(same, sizeof same, "%s", text);
         else
             snprintf(same, sizeof same, "data"); /* its address moves */

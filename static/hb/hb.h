@@ -147,6 +147,8 @@ hb_doubt hb_runs_how(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
+/* The call that led to the creation of a thread by a function that creates others at its other calls; false: there is no such. */
+bool hb_origin_caller(const hb *h, uint32_t origin, hb_point *out);
 /* "thread", "event handler"; what its name follows. */
 const char *hb_kind_name(uint8_t kind);
 /* The calls that may wait for its end and for that of no other kind of thread. */

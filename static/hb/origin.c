@@ -382,6 +382,23 @@ const char *hb_kind_name(uint8_t kind)
     return names[kind];
 }
 
+bool hb_origin_caller(const hb *h, uint32_t origin, hb_point *out)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    if (!o->sites.len) return false;
+    hb_point at = o->sites.data[0];
+    bool others = false;
+    for (uint32_t k = 0; k < h->origins.len && !others; k++) {
+        const hb_origin *other = &h->origins.data[k];
+        others = k != origin && other->sites.len && other->sites.data[0].insn == at.insn && other->sites.data[0].instance != at.instance &&
+                 h->instances[other->sites.data[0].instance].func == h->instances[at.instance].func;
+    }
+    if (!others || o->sites.len != 1 || h->in_first[at.instance + 1] - h->in_first[at.instance] != 1) return false;
+    const pta_call_edge *e = &h->edges[h->in_edge[h->in_first[at.instance]]];
+    *out = (hb_point){e->caller, h->call_insn[e->call]};
+    return hb_instance_code(h, e->caller);
+}
+
 hb_point hb_user_point(const hb *h, hb_point at)
 {
     for (unsigned depth = 0; depth < LEADS; depth++) {

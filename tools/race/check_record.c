@@ -51,6 +51,18 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static void say_point(const check *c, hb_point at, const char *how, char *to, size_t size)
+{
+    pta_instance instance;
+    pta_instance_at(c->result, at.instance, &instance);
+    const pta_func *f = &c->program->funcs.data[instance.func];
+    check_place place = check_place_of(c, instance.func, f->lift->insns[at.insn].addr);
+    if (place.file)
+        snprintf(to, size, "%s %s, %s:%u", how, place.function, base_name(place.file), place.line);
+    else
+        snprintf(to, size, "%s %s", how, place.function);
+}
+
 /* Where an origin comes from, in words: "main", "thread worker, created in main at a.c:12". */
 static void check_origin(const check *c, uint32_t origin, char *to, size_t size)
 {
@@ -62,15 +74,10 @@ static void check_origin(const check *c, uint32_t origin, char *to, size_t size)
     }
     int n = snprintf(to, size, "%s %s", hb_kind_name(o->kind), hb_origin_name(c->order, origin));
     if (!o->sites.len || n < 0 || (size_t)n >= size) return;
-    hb_point from = hb_user_point(c->order, o->sites.data[0]);
-    pta_instance at;
-    pta_instance_at(c->result, from.instance, &at);
-    const pta_func *f = &c->program->funcs.data[at.func];
-    check_place place = check_place_of(c, at.func, f->lift->insns[from.insn].addr);
-    if (place.file)
-        snprintf(to + n, size - (size_t)n, ", created in %s, %s:%u", place.function, base_name(place.file), place.line);
-    else
-        snprintf(to + n, size - (size_t)n, ", created in %s", place.function);
+    hb_point from = hb_user_point(c->order, o->sites.data[0]), caller;
+    say_point(c, from, ", created in", to + n, size - (size_t)n);
+    n = (int)strlen(to);
+    if (hb_origin_caller(c->order, origin, &caller)) say_point(c, caller, ", called by", to + n, size - (size_t)n);
 }
 
 static const char *keep(arena *memory, const char *text)
