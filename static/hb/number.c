@@ -575,7 +575,8 @@ bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place
     const pta_site *site = &h->program->sites.data[p->place.site];
     part_sum sum;
     int64_t width;
-    if (site->kind != PTA_STATIC || !site->size || !address_of(h, origin, t, &sum, &width) || sum.span) return false;
+    if (site->kind != PTA_STATIC || !site->size || site->module != h->program->funcs.data[t->func].module) return false;
+    if (!address_of(h, origin, t, &sum, &width) || sum.span) return false;
     bool behind = sum.add >= (int64_t)(site->start + site->size);
     for (uint32_t i = 0; i < sum.count && behind; i++)
         behind = sum.terms[i].factor > 0 && is_natural(h, origin, &sum.terms[i]);

@@ -137,7 +137,8 @@ int64_t part_row(const hb *h, const hb_touch *t, const value_sum *sum)
     const pta_site *site = NULL;
     for (uint32_t i = 0; i < t->place_count && sum->known; i++) {
         const pta_site *at = &h->program->sites.data[h->places.data[t->first_place + i].place.site];
-        if (at->kind == PTA_STATIC && sum->add >= (int64_t)at->start && sum->add < (int64_t)(at->start + at->size)) site = at;
+        if (at->kind != PTA_STATIC || at->module != h->program->funcs.data[t->func].module) continue; /* where addresses mean another thing */
+        if (sum->add >= (int64_t)at->start && sum->add < (int64_t)(at->start + at->size)) site = at;
     }
     const image_type *type = site ? site->type : NULL;
     if (!type || type->kind != IMAGE_TYPE_ARRAY || !type->target || type->target->kind != IMAGE_TYPE_ARRAY || !type->target->size) return 0;
