@@ -75,8 +75,8 @@
         mov     %r8, %r9
         shr     $4, %r9
         xor     %ecx, %r9d
-        movzbl  %r9b, %r9d
-        imul    $MEMO_SIZE, %r9, %r9
+        and     $MEMO_MASK, %r9d
+        imul    $MEMO_PAIR, %r9, %r9
         add     %fs:SELF_STACKS(%r10), %r9
         cmp     %ecx, MEMO_SITE(%r9)
         jne     8f

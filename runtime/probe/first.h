@@ -12,7 +12,8 @@
 #define MEMO_SP     8
 #define MEMO_COUNT  16
 #define MEMO_WORDS  24
-#define MEMO_SIZE   664
+#define MEMO_PAIR   1328 /* of two memos */
+#define MEMO_MASK   2047
 
 #define THREAD_EPOCH   0 /* thread_state */
 #define THREAD_INSIDE  4

@@ -48,7 +48,7 @@ static check_form form_of(const plan_action *a, uint64_t bias, uint64_t *address
 
 static bool is_part(const check_plan *p)
 {
-    return p->form == FORM_COMPUTED && p->action->size < FT_GRANULE;
+    return p->form != FORM_CALL && p->action->size < FT_GRANULE;
 }
 
 /* Registers for the check: dead ones first; others are put on the list of those to save. */
@@ -81,7 +81,7 @@ static void choose_registers(check_plan *p, slow_part *s, uint32_t dead, uint32_
     if (p->form == FORM_CALL) return;
     free &= ~address;
     others &= ~address;
-    if (p->form == FORM_COMPUTED) { /* not one of those it is computed from, and not rax while flags are in it */
+    if (p->form == FORM_COMPUTED || is_part(p)) { /* not one of those it is computed from, and not rax while flags are in it */
         uint32_t good = free & ~own, poor = others & ~own;
         p->a = take_register(&good, &poor, s);
         free &= ~(1u << p->a);
@@ -207,7 +207,10 @@ static void emit_part(builder *b, const check_plan *p, slow_part *s)
     const plan_action *a = p->action;
     const int32_t table = probe.self_offset + (int32_t)offsetof(probe_thread, parts) +
                           (int32_t)(part_kind(a->flags & PLAN_WRITE, a->size) * sizeof probe_self.parts[0]);
-    emit_address(b, a, p->a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
+    if (p->form == FORM_FIXED)
+        emit_load_number(&b->c, p->a, p->address);
+    else
+        emit_address(b, a, p->a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
     emit_move(&b->c, p->b, p->a);
     emit_and32(&b->c, p->b, PROBE_PARTS - 1);
     emit_shift_left(&b->c, p->b, 4);

@@ -200,6 +200,9 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
+    uint32_t readable_next;
+    uint64_t readable[2]; /* pages that this call of a library has read before (system.c); 0: none */
+    bool is_in_call;
 } probe_thread;
 
 static inline unsigned part_kind(bool is_write, uint32_t size)
@@ -224,6 +227,7 @@ typedef struct {
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
+    int pid;
     char **environment; /* as it was at the start */
     bool is_child;      /* of a process that was run by the engine too */
     bool low_next;      /* the next reservation must be below 2 GB */
@@ -264,6 +268,10 @@ const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible 
 /* All of a file that does not tell its size; to be unmapped. NULL: not possible. */
 char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
+/* In between, what could be read once can be read again: nobody but the program's other threads could have unmapped it, and
+ * then the library's own read would fail too. */
+void sys_call_begins(void);
+void sys_call_ends(void);
 void sys_lock(uint32_t *lock);
 void sys_unlock(uint32_t *lock);
 
@@ -272,7 +280,7 @@ void sys_unlock(uint32_t *lock);
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. */
-enum { STACK_MEMOS = 256, STACK_WORDS = 40 };
+enum { STACK_MEMOS = 2048, STACK_WORDS = 40 };
 typedef struct {
     ft_site site, result; /* result 0: empty */
     uint64_t sp;
@@ -283,14 +291,13 @@ typedef struct {
     } words[STACK_WORDS];
 } stack_memo;
 typedef struct probe_stacks {
-    stack_memo memos[STACK_MEMOS];
+    stack_memo memos[STACK_MEMOS][2]; /* the later one first: what is called from two places has both */
 } probe_stacks;
-
 extern probe_stacks stack_none; /* empty: of a thread that has none */
 
-static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint64_t sp)
+static inline stack_memo *stack_memos_of(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    return &stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
+    return stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
 }
 /* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
 __attribute__((always_inline)) static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
@@ -299,6 +306,13 @@ __attribute__((always_inline)) static inline bool stack_is_remembered(const stac
     for (uint32_t i = 0; i < memo->count; i++)
         if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
     return true;
+}
+/* What is remembered of this stack, or NULL. Requires the same. */
+__attribute__((always_inline)) static inline const stack_memo *stack_find(probe_stacks *stacks, ft_site site, uint64_t sp)
+{
+    const stack_memo *memos = stack_memos_of(stacks, site, sp);
+    if (__builtin_expect(stack_is_remembered(&memos[0], site, sp), true)) return &memos[0];
+    return stack_is_remembered(&memos[1], site, sp) ? &memos[1] : NULL;
 }
 void stack_forget(void);                               /* the thread ends */
 bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */

@@ -295,7 +295,7 @@ static void make_core(const report_options *options, const char *program)
 static void event_fork(void)
 {
     if (!probe.ready) return;
-    process.pid = host_pid(NULL);
+    process.pid = probe.pid = host_pid(NULL);
     probe.module_lock = 0;
     signal_forked();
     callback_forked();
@@ -385,8 +385,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     uint64_t thread_pointer;
     __asm__("mov %%fs:0, %0" : "=r"(thread_pointer));
     probe.self_offset = (int32_t)((uint64_t)&probe_self - thread_pointer);
+    process.pid = probe.pid = host_pid(NULL);
     make_core(&options, argv && argv[0] ? argv[0] : "");
-    process.pid = host_pid(NULL);
     signal_start();
     thread_start();
     wrap_start();

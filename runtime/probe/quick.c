@@ -28,7 +28,7 @@ IS_AT(block, seq, PAGE_SEQ);
 IS_AT(block, form, PAGE_FORM);
 IS_AT(block, objects, PAGE_OBJECTS);
 IS_AT(block, owner, PAGE_OWNER);
-_Static_assert(sizeof(stack_memo) == MEMO_SIZE && STACK_MEMOS == 256, "first.h");
+_Static_assert(2 * sizeof(stack_memo) == MEMO_PAIR && STACK_MEMOS == MEMO_MASK + 1, "first.h");
 _Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
 _Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
 _Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
@@ -63,8 +63,8 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
     if (unlikely(stacks == &stack_none)) return probe.report->options.stack_depth ? 0 : site;
-    const stack_memo *memo = stack_memo_of(stacks, site, sp);
-    return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
+    const stack_memo *memo = stack_find(stacks, site, sp);
+    return memo ? memo->result : 0;
 }
 
 /* Some bytes of a cell that is split: has the thread accessed them in this epoch? */
@@ -149,6 +149,17 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
     return true;
 }
 
+/* A handler that came in between would find nothing, but never something wrong. */
+static inline void remember_part(probe_part *part, uint64_t addr, uint32_t epoch, uint32_t cleared)
+{
+    __atomic_store_n(&part->addr, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    part->epoch = epoch;
+    part->cleared = cleared;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&part->addr, addr, __ATOMIC_RELAXED);
+}
+
 /* Bytes and pairs of them: mostly of a cell that is split already, and settled. */
 __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number, uint64_t sp)
 {
@@ -164,7 +175,7 @@ __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number,
     const uint32_t cleared = __atomic_load_n(&probe.core->cleared, __ATOMIC_ACQUIRE);
     const bool is_known = r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ);
     if (!is_known && !quick_in_general(addr, number, sp)) return false;
-    self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS] = (probe_part){addr, epoch, cleared};
+    remember_part(&self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS], addr, epoch, cleared);
     return true;
 }
 

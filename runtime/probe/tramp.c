@@ -176,25 +176,26 @@ static uint64_t emit_run(builder *b, const tramp_range *range, uint64_t start)
 static insn_flow emit_range(builder *b, const tramp_range *range)
 {
     insn i = {0};
-    for (uint64_t at = range->start; at < range->end && !b->c.failed; at += i.length) {
+    for (uint64_t at = range->start, next; at < range->end && !b->c.failed; at = next) {
         const uint8_t *bytes = range->bytes + (at - range->start);
         if (!insn_decode(bytes, range->end - at, &i)) {
             b->c.failed = true;
             break;
         }
+        next = at + i.length;
         const plan_site *site = site_of(b, at, &i);
         const bool goes_on = i.flow == INSN_PLAIN || i.flow == INSN_STRANGE;
         if (site && site->action_count) {
             const uint64_t end = emit_run(b, range, at);
-            if (end != at) {
-                i = (insn){.length = (uint8_t)(end - at), .flow = INSN_PLAIN};
+            if (end != at) { /* only what goes on is in it */
+                next = end;
                 continue;
             }
             tramp_span(b, SPAN_CHECK, at, NULL);
             emit_before(b, site, at, goes_on);
         }
         emit_moved(b, &i, bytes, at);
-        if (site && goes_on) emit_after(b, site, at + i.length);
+        if (site && goes_on) emit_after(b, site, next);
     }
     return i.flow;
 }

@@ -18,6 +18,11 @@
  * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything.
  * It is given up then.
  *
+ * Contexts come first, as in SHARP (dissertation, section 4.4.1): an instance is a function in a context, with variables and
+ * edges of its own, so what is left of the call graph tells which of them are invalid, and all that they are goes at once. It
+ * serves every kind of context, since calls are noted by instance: with call strings all strings that a deleted call is part of
+ * are found that way, with origins all that a deleted creation started.
+ *
  * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change
  * reaches, `reset` empties every set that it reaches. */
 #include "static/pointer/delete.h"
@@ -109,6 +114,7 @@ void delete_ask_all(pta *p, uint32_t edge)
 {
     const graph_edge *e = &p->edges.data[edge];
     const pta_set *to = set_of(p, e->to);
+    delete_state(p)->work += to->len / 16;
     for (uint32_t i = 0; i < to->len; i++)
         if (to->reasons[i] == edge || (to->reasons[i] == SET_NO_REASON && has_brought(p, e, key_object(to->keys[i]))))
             delete_question(p, e->to, i);
@@ -144,6 +150,20 @@ static void check_life(pta *p, uint32_t instance)
     vec_push(&delete_state(p)->dying, instance);
 }
 
+static void hush(pta *p, uint32_t node);
+
+/* What the variables of an instance hold, all at once: whatever depended on it is suspect or gone, as its statements and the
+ * calls that led to it are. */
+static void empty_variables(pta *p, uint32_t instance)
+{
+    const graph_instance *i = &p->instances.data[instance];
+    uint32_t first = i->first_node, count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t node = first; node < first + count; node++) {
+        hush(p, node);
+        set_of(p, node)->len = set_of(p, node)->loose = 0;
+    }
+}
+
 static void die(pta *p, uint32_t instance)
 {
     graph_instance *i = &p->instances.data[instance];
@@ -153,6 +173,7 @@ static void die(pta *p, uint32_t instance)
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t s = 0; s < count; s++)
         delete_use(p, first + s);
+    if (p->options.algorithm == PTA_IPA) empty_variables(p, instance);
 }
 
 /* What a call through `key` reaches goes; NO_KEY: a direct call. */
@@ -219,6 +240,7 @@ static void note_loss(pta *p, uint32_t node, uint32_t object)
 static void take_one(pta *p, uint32_t node, pta_key key)
 {
     pta_set *set = set_of(p, node);
+    delete_state(p)->work += p->nodes.data[node].out.len + set->len / 16;
     set_remove(set, &key, 1);
     note_loss(p, node, key_object(key));
     if (node == p->wilderness) {
@@ -322,7 +344,7 @@ static void answer_doubt(pta *p, uint32_t object)
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 300000 + 16 * p->live_edges : UINT64_MAX;
+    return p->options.algorithm == PTA_IPA ? 200000 + 24 * p->live_edges : UINT64_MAX;
 }
 
 static void wake_tamed(pta *p)
@@ -373,11 +395,27 @@ static bool decide(pta *p)
     return true;
 }
 
+/* Contexts that nothing leads to any more go before any fact is looked at. */
+static void drop_contexts(pta *p)
+{
+    struct deletion *d = p->deletion;
+    id_list gone = {0};
+    suspect_contexts(p, &gone);
+    for (uint32_t i = 0; i < gone.len; i++)
+        die(p, gone.data[i]);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < d->waning.len; i++)
+        if (p->instances.data[d->waning.data[i]].live) d->waning.data[kept++] = d->waning.data[i];
+    d->waning.len = kept;
+    vec_free(&gone);
+}
+
 bool delete_run(pta *p)
 {
     struct deletion *d = delete_state(p);
     uint64_t most = patience(p);
     d->work = 0;
+    if (d->waning.len) drop_contexts(p);
     while (d->work < most && decide(p))
         ;
     if (d->work >= most) return false;

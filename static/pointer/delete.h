@@ -52,6 +52,8 @@ void delete_ask_all(pta *p, uint32_t edge);
 void suspect_fact(pta *p, uint32_t node, uint32_t at, bool hope);
 /* A live instance that has lost a caller, if no older one is left. */
 void suspect_life(pta *p, uint32_t instance);
+/* The instances of deletion->waning, and of those that they call, that no call from elsewhere leads to. */
+void suspect_contexts(pta *p, id_list *invalid);
 /* What the statements of an instance of deletion->waning do. */
 void suspect_statements(pta *p, uint32_t instance);
 /* Clears all suspects that have support from elsewhere. */

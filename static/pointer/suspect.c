@@ -38,6 +38,7 @@ static void suspect_calls(pta *p, uint32_t use, pta_key key)
     call_list *calls = &p->deletion->calls;
     graph_calls(p, use, key, calls);
     for (uint32_t i = 0; i < calls->len; i++) {
+        p->deletion->work += calls->data[i].at / 16;
         p->instances.data[calls->data[i].callee].callers.data[calls->data[i].at].rank = GRAPH_SUSPECT;
         suspect_life(p, calls->data[i].callee);
     }
@@ -54,20 +55,64 @@ void suspect_life(pta *p, uint32_t instance)
     vec_push(&p->deletion->waning, instance);
 }
 
-void suspect_statements(pta *p, uint32_t instance)
+/* The calls that an instance makes: `what` is done with each. */
+static void each_call(pta *p, uint32_t instance, void what(pta *p, uint32_t use, pta_key key))
 {
     const graph_instance *i = &p->instances.data[instance];
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t use = first; use < first + count; use++) {
-        for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
-            suspect_edge(p, e);
         if (graph_stmt(p, use)->kind != PTA_CALL) continue;
         uint32_t pointer = graph_pointer_node(p, use);
         const pta_set *set = pointer == NO_NODE ? NULL : &p->nodes.data[pointer].set;
-        if (!set) suspect_calls(p, use, NO_KEY);
+        if (!set) what(p, use, NO_KEY);
         for (uint32_t k = 0; set && k < set->len; k++)
-            suspect_calls(p, use, set->keys[k]);
+            what(p, use, set->keys[k]);
     }
+}
+
+static void note_calls(pta *p, uint32_t use, pta_key key)
+{
+    call_list *calls = &p->deletion->calls;
+    graph_calls(p, use, key, calls);
+    for (uint32_t i = 0; i < calls->len; i++)
+        vec_push(&p->deletion->revived, calls->data[i].callee);
+}
+
+/* Suspicion spreads over calls alone, and those are cleared that a call from elsewhere leads to. They stay in deletion->waning:
+ * the call may be suspect for other reasons yet. */
+void suspect_contexts(pta *p, id_list *invalid)
+{
+    struct deletion *d = p->deletion;
+    for (uint32_t i = 0; i < d->waning.len; i++)
+        each_call(p, d->waning.data[i], suspect_calls);
+    uint8_t *valid = base_alloc_zero(p->instances.len, 1);
+    for (uint32_t i = 0; i < d->waning.len; i++) {
+        const graph_instance *instance = &p->instances.data[d->waning.data[i]];
+        bool called = false;
+        for (uint32_t c = 0; c < instance->callers.len && !called; c++)
+            called = !is_suspect(instance->callers.data[c].rank);
+        if (called) vec_push(&d->revived, d->waning.data[i]);
+    }
+    for (uint32_t i = 0; i < d->revived.len; i++) {
+        uint32_t instance = d->revived.data[i];
+        if (valid[instance] || !is_suspect(p->instances.data[instance].rank)) continue;
+        valid[instance] = 1;
+        each_call(p, instance, note_calls);
+    }
+    vec_clear(&d->revived);
+    for (uint32_t i = 0; i < d->waning.len; i++)
+        if (!valid[d->waning.data[i]]) vec_push(invalid, d->waning.data[i]);
+    free(valid);
+}
+
+void suspect_statements(pta *p, uint32_t instance)
+{
+    const graph_instance *i = &p->instances.data[instance];
+    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t use = first; use < first + count; use++)
+        for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
+            suspect_edge(p, e);
+    each_call(p, instance, suspect_calls);
 }
 
 void suspect_fact(pta *p, uint32_t node, uint32_t at, bool hope)
@@ -75,6 +120,7 @@ void suspect_fact(pta *p, uint32_t node, uint32_t at, bool hope)
     const graph_node *n = &p->nodes.data[node];
     pta_key key = n->set.keys[at];
     n->set.ranks[at] = GRAPH_SUSPECT;
+    p->deletion->work += n->out.len;
     vec_push(&p->deletion->suspects, (suspect){node, key, hope});
     bool by_itself = set_is_wild(&n->set) && n->set.reasons[0] == SET_NO_REASON;
     if (by_itself && set_is_loose(key)) delete_question(p, node, 0); /* perhaps it was one of just enough */
@@ -199,16 +245,10 @@ static void spread_life(pta *p, uint32_t instance)
 {
     const graph_instance *i = &p->instances.data[instance];
     uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
-    for (uint32_t use = first; use < first + count; use++) {
+    for (uint32_t use = first; use < first + count; use++)
         for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
             clear_edge(p, e);
-        if (graph_stmt(p, use)->kind != PTA_CALL) continue;
-        uint32_t pointer = graph_pointer_node(p, use);
-        const pta_set *set = pointer == NO_NODE ? NULL : &p->nodes.data[pointer].set;
-        if (!set) clear_calls(p, use, NO_KEY);
-        for (uint32_t k = 0; set && k < set->len; k++)
-            clear_calls(p, use, set->keys[k]);
-    }
+    each_call(p, instance, clear_calls);
 }
 
 static void review_life(pta *p, uint32_t instance)
