@@ -562,59 +562,21 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
     return true;
 }
 
-/* All that a walk asks of an origin: those with the same answers, as most handlers of one event loop are, live in the same region. */
-static void describe_life(const hb *h, const join_state *s, hb_numbers *out)
-{
-    const hb_origin *o = &h->origins.data[s->of];
-    vec_clear(out);
-    vec_push(out, o->kind == HB_THREAD);
-    vec_push(out, ends_at_once(h, o));
-    vec_push(out, o->sites.len);
-    for (uint32_t i = 0; i < o->sites.len; i++) {
-        vec_push(out, o->sites.data[i].instance);
-        vec_push(out, o->sites.data[i].insn);
-    }
-    for (uint32_t j = 0; j < s->joins.len; j++) {
-        join_effect effect = effect_of(h, &s->joins.data[j], s->of, s->trusting);
-        if (effect == JOIN_NOT) continue;
-        vec_push(out, j);
-        vec_push(out, (uint32_t)effect);
-    }
-}
-
-static void find_life(hb *h, join_state *s, const void *with, hb_numbers *about)
-{
-    hb_life *life = &h->lives[s->of];
-    describe_life(h, s, &about[s->of]);
-    for (uint32_t o = 1; o < s->of; o++) {
-        if (about[o].len != about[s->of].len || memcmp(about[o].data, about[s->of].data, about[o].len * sizeof *about[o].data)) continue;
-        life->live = h->lives[o].live;
-        life->shares_live = true;
-        return;
-    }
-    life->shares_live = false;
-    walk_life(h, s, with, &life->live);
-}
-
 void hb_lives_open(hb *h)
 {
     join_state *s = h->joins = base_alloc_zero(1, sizeof *s);
     const void *with[] = {h, s};
     find_joins(h, s);
     h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
-    hb_numbers *about = base_alloc_zero(h->origins.len, sizeof *about);
     for (uint32_t o = 1; o < h->origins.len; o++) {
         s->of = o;
         s->trusting = true;
-        find_life(h, s, with, about);
+        walk_life(h, s, with, &h->lives[o].live);
         if (was_right(h, s, &h->lives[o].live)) continue;
-        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
+        hb_region_free(&h->lives[o].live);
         s->trusting = false;
-        find_life(h, s, with, about);
+        walk_life(h, s, with, &h->lives[o].live);
     }
-    for (uint32_t o = 0; o < h->origins.len; o++)
-        vec_free(&about[o]);
-    free(about);
 }
 
 static bool calls_self(const hb *h)
@@ -694,7 +656,7 @@ void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
 void hb_lives_close(hb *h)
 {
     for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
-        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
+        hb_region_free(&h->lives[o].live);
         if (h->lives[o].has_ever && !h->lives[o].shares_ever) hb_region_free(&h->lives[o].ever);
     }
     free(h->lives);

@@ -67,7 +67,7 @@ typedef struct {
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
     bool has_live, has_ever;
-    bool shares_live, shares_ever; /* with another origin, whose it is */
+    bool shares_ever; /* with another origin, whose it is */
 } hb_life;
 
 typedef struct {

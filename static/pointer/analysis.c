@@ -25,6 +25,8 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     if (!plain && pta_open(p->program, &options, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
+    for (uint32_t i = 0; i < p->plain->asked.len; i++)
+        vec_push(&p->asked, (heap_ask){p->plain->asked.data[i].size, HEAP_NO_SHAPE});
     pta_close(p->plain);
     p->plain = NULL;
     return 0;
@@ -223,6 +225,7 @@ void pta_close(pta *p)
     vec_free(&p->shapes);
     vec_free(&p->wild);
     vec_free(&p->heap_shapes);
+    vec_free(&p->asked);
     map_free(&p->shape_map);
     arena_free(&p->shape_memory);
     vec_free(&p->memories);

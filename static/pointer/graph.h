@@ -121,6 +121,12 @@ typedef struct {
     uint32_t node, object;
 } lost_fact;
 
+typedef struct {
+    uint64_t size;
+    uint32_t shape; /* in heap_shapes, or HEAP_NO_SHAPE */
+} heap_ask;
+enum { HEAP_NO_SHAPE = UINT32_MAX };
+
 struct pta {
     pta_program *program;
     pta_options options;
@@ -136,7 +142,8 @@ struct pta {
     bool stale;                    /* a change was interrupted: the next one begins anew */
     uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
     map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
-    VEC(const pta_shape *) heap_shapes;
+    VEC(pta_shape *) heap_shapes;
+    VEC(heap_ask) asked; /* sizes whose type heap_shapes, and those of `plain`, depend on */
     arena shape_memory;
     VEC(object_memory) memories; /* by object */
     VEC(graph_cell) cells;
@@ -228,6 +235,7 @@ void graph_mark_woken(pta *p, uint32_t component);
 
 /* NULL: nothing is known. */
 const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context);
+const image_type *heap_type(const pta_program *program, uint64_t size); /* the one struct of a size, or NULL */
 
 /* --- solve.c ----------------------------------------------------------------------------------------------------------- */
 

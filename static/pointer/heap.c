@@ -19,6 +19,14 @@ static known_size size_argument(const pta *p, const graph_context *c, uint32_t a
     return outer.exact ? (known_size){outer.multiple + (uint64_t)size->delta, true} : (known_size){0};
 }
 
+const image_type *heap_type(const pta_program *program, uint64_t size)
+{
+    const image_type *type = NULL;
+    for (uint32_t m = 0; m < program->module_count && !type; m++)
+        type = image_struct_of_size(program->modules[m]->img, size);
+    return type;
+}
+
 const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
 {
     enum { PAGE = 4096, WORD = 8 };
@@ -30,10 +38,8 @@ const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
     uint64_t total = size.exact && count.exact && count.multiple < 1 << 10 ? size.multiple * count.multiple : 0;
     uint32_t *at = map_at(&p->shape_map, total << 20 | size.multiple);
     if (*at != MAP_NONE) return p->heap_shapes.data[*at];
-    const image_type *type = NULL;
-    for (uint32_t m = 0; m < p->program->module_count && !type; m++)
-        type = image_struct_of_size(p->program->modules[m]->img, size.multiple);
     *at = p->heap_shapes.len;
-    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, type, (uint32_t)size.multiple, total));
+    vec_push(&p->asked, (heap_ask){size.multiple, *at});
+    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, heap_type(p->program, size.multiple), (uint32_t)size.multiple, total));
     return p->heap_shapes.data[*at];
 }

@@ -23,6 +23,7 @@
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
  *                suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true
+ *   move.c       a result for another program that says the same
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
@@ -245,6 +246,12 @@ bool pta_may_edit(const pta_program *program, uint32_t func);
 /* Applies the edits as one change; the result is that of pta_open on the edited program. On failure (stop) the statements are as
  * they were, and the analysis is good for nothing but another change, even one of no edits, or pta_close. */
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);
+
+/* A hash of all that the result depends on, as `program` has it. When pta_says(p, other) is what pta_says(p, its own program) was,
+ * the result of the other program is the same, number by number: */
+uint64_t pta_says(const pta *p, const pta_program *program);
+/* ... and becomes that by this; the program that it was of, and its modules, may be closed already. */
+void pta_move(pta *p, pta_program *to);
 
 typedef struct {
     uint64_t nodes, edges, facts, instances, objects, contexts, components, largest_component, steps, bytes;

@@ -49,7 +49,7 @@ static void add_members(builder *b, const image_type *type, int64_t at, uint32_t
     }
 }
 
-const pta_shape *shape_build(arena *memory, const image_type *type, uint32_t element, uint64_t total)
+pta_shape *shape_build(arena *memory, const image_type *type, uint32_t element, uint64_t total)
 {
     if (!type && !element) return NULL;
     builder b = {0};

@@ -24,7 +24,7 @@ typedef struct pta_shape {
 } pta_shape;
 
 /* Of a type, or of elements of it; NULL: nothing is known. */
-const pta_shape *shape_build(arena *memory, const image_type *type, uint32_t element, uint64_t total);
+pta_shape *shape_build(arena *memory, const image_type *type, uint32_t element, uint64_t total);
 
 /* Whether the word at a place may hold a pointer. A member of a struct that is declared as a number holds none, unless it is
  * declared as a number that holds addresses; bytes may hold anything. */

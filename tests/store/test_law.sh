@@ -56,6 +56,14 @@ edit compile -DCHANGE=1 "$samples/paper_d4_race.c"
 expect_names "race x," "D4 change 1"
 edit compile "$samples/paper_d4_deadlock.c"
 names | grep -q '^deadlock' || fail "D4 change 2: $(names)"
+# what leaves pointers as they were: lines that move, and a number
+edit compile -DCHANGE=1 "$samples/paper_d4_race.c"
+cp "$samples/paper_d4_race.c" moved.c
+for change in '1i // a line more' 's/x = 2;/x = 7;/' '1i // and one more'; do
+    sed -i "$change" moved.c
+    edit compile -DCHANGE=1 moved.c
+    expect_names "race x," "D4 after $change"
+done
 edit compile -DCHANGE=0 "$samples/paper_d4_race.c"
 expect_names "" "D4 back"
 kill -INT $pid

@@ -120,10 +120,11 @@ void check_close_analysis(check *c)
     detect_close(c->found);
     hb_close(c->order);
     pta_close(c->result);
+    pta_close(c->before);
     pta_program_close(c->program);
     c->found = NULL;
     c->order = NULL;
-    c->result = NULL;
+    c->result = c->before = NULL;
     c->program = NULL;
 }
 
@@ -197,7 +198,13 @@ int check_analyse(check *c, const check_how *how)
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open};
     c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
     pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
-    if (pta_open(c->program, &solving, &c->result, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);
+    if (c->before && pta_says(c->before, c->program) == c->said) {
+        pta_move(c->before, c->program);
+        c->result = c->before;
+        c->before = NULL;
+    } else if (pta_open(c->program, &solving, &c->result, &error)) {
+        return cli_error("%s: %s", c->modules[0]->img->path, error.text);
+    }
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");

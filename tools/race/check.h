@@ -19,6 +19,8 @@ typedef struct {
     detect_suppressions *suppressions;
     detect_config *config;
     uint64_t how; /* hash of the texts of both */
+    pta *before;      /* of the last analysis, if it is kept: it will do when pointers have stayed as they were; or NULL */
+    uint64_t said;    /* pta_says of it then */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 

@@ -1,7 +1,7 @@
 /* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
  *
- * Only files whose contents have changed are read and lifted again; pointers, order and races are then worked out anew, since a
- * change anywhere may concern everything. The last few states are remembered by the contents of all files: what was taken back, or
+ * Only files whose contents have changed are read and lifted again; order and races are then worked out anew, since a change
+ * anywhere may concern everything, and pointers, unless the change has left all statements about pointers as they were. The last few states are remembered by the contents of all files: what was taken back, or
  * checked out again, is answered at once. A file that cannot be read (half-written, damaged) stays what it was; files that are
  * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
 #include "tools/race/watch.h"
@@ -58,6 +58,8 @@ typedef struct {
     state states[STATES];
     state *last;         /* one of them, or NULL */
     uint64_t reports;
+    pta *pointers;       /* of the last analysis, or NULL */
+    uint64_t said;       /* pta_says of it then */
     int signals;         /* signalfd of SIGINT and SIGTERM */
 } watcher;
 
@@ -130,14 +132,20 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config};
+               .config = w->texts.config, .before = w->pointers, .said = w->said};
+    w->pointers = NULL;
     lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
         for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
             w->set.files.data[f]->modules[i] = modules[n++];
     int code = check_analyse(&c, &w->r->how);
-    if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
+    if (code == EXIT_CLEAN) {
+        check_record(&c, (int)w->r->how.jobs, out);
+        w->said = pta_says(c.result, c.program);
+        w->pointers = c.result;
+        c.result = NULL;
+    }
     check_close_analysis(&c);
     free(images);
     free(modules);
@@ -310,6 +318,7 @@ static int watch_run(int argc, char **argv)
     }
     for (unsigned i = 0; i < STATES; i++)
         forget(&w.states[i]);
+    pta_close(w.pointers);
     check_close(&w.texts);
     free(r.operands);
     return code;
