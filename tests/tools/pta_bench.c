@@ -1,13 +1,15 @@
 /* How fast and how precise the pointer analysis is, as tables; tools/bench-pointer finds programs for it.
  *
  *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]...
- *             [--threads N]... [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...
+ *             [--threads N]... [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] [--ran FILE]
+ *             NAME=FILE[,FILE]...
  *
  * A program is one file or several modules. Without one of the first four options: --scratch and --updates.
  * --processor: the time of the processor is measured, of all threads together, for machines that others use too.
  * --edits: random statements that are deleted and inserted again (2000), --reset-edits: of them with `reset` (a tenth).
  * --seconds: limit of each measurement: an analysis from scratch, or all edits of one row. --memory: limit of the
- * address space of each. What goes beyond says so in its row. Exit 0: all rows are there, with or without numbers. */
+ * address space of each. What goes beyond says so in its row. --ran: what libsharing.so (tests/dynamorio) has recorded of a run of
+ * the program; with --precision, how many of the instructions that ran are shared by the analysis, and were. Exit 0: all rows are there, with or without numbers. */
 #include "tests/tools/pta_bench/table.h"
 
 #include <stdio.h>
@@ -31,6 +33,7 @@ typedef struct {
     bench_limits limits;
     bench_program programs[MAX_PROGRAMS];
     uint32_t program_count;
+    const char *ran;
 } bench;
 
 static int usage(void)
@@ -38,7 +41,7 @@ static int usage(void)
     fprintf(stderr,
             "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]... "
             "[--threads N]...\n"
-            "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] NAME=FILE[,FILE]...\n");
+            "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] [--ran FILE] NAME=FILE[,FILE]...\n");
     return 2;
 }
 
@@ -94,7 +97,7 @@ static void run_precision(bench *b)
             share_result r, *to = c ? &r : &first;
             pta_options options = options_of(b, c);
             options.once = true;
-            measure_share(&b->limits, b->programs[i].paths, b->programs[i].count, &options, to);
+            measure_share(&b->limits, b->programs[i].paths, b->programs[i].count, &options, b->ran, to);
             table_share(b->programs[i].name, b->contexts[c], to, &first, b->limits.seconds);
         }
     }
@@ -159,6 +162,8 @@ static bool set_option(bench *b, const char *name, const char *value)
         b->contexts[b->context_count++] = value;
         return true;
     }
+    if (!strcmp(name, "--ran")) b->ran = value;
+    if (!strcmp(name, "--ran")) return true;
     if (!strcmp(name, "--algorithm") && b->algorithm_count < ALGORITHMS)
         return tool_algorithm(value, &b->algorithms[b->algorithm_count++]);
     return !strcmp(name, "--threads") && b->thread_count < MAX_THREADS &&

@@ -107,9 +107,11 @@ typedef struct {
     double in_instances, places_in;       /* the same for each instance: accesses with places, and their places */
     double insns, insns_any, insns_write; /* instructions: all, shared in some origin, shared with a write */
     double pairs, pairs_any, pairs_write; /* instruction and origin */
+    double ran, ran_write, ran_shared;    /* of insns those in `ran`, of them shared with a write, and those that were in the run */
 } share_counts;
 
-void share_count(const pta *p, const pta_program *program, pta_context_kind kind, share_counts *out);
+/* `ran`: what libsharing.so has recorded of the first module, or NULL. */
+void share_count(const pta *p, const pta_program *program, pta_context_kind kind, const char *ran, share_counts *out);
 
 typedef struct {
     bench_end end;
@@ -117,7 +119,7 @@ typedef struct {
     share_counts counts;
 } share_result;
 
-void measure_share(const bench_limits *limits, char *const *paths, uint32_t count, const pta_options *options,
+void measure_share(const bench_limits *limits, char *const *paths, uint32_t count, const pta_options *options, const char *ran,
                    share_result *result);
 
 #endif

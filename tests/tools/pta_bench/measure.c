@@ -173,15 +173,21 @@ void edit_result_free(edit_result *result)
 
 /* --- sharing ----------------------------------------------------------------------------------------------------- */
 
+typedef struct {
+    const pta_options *options;
+    const char *ran;
+} share_work;
+
 static void work_share(bench_child *child, const void *with)
 {
-    const pta_options *options = with;
+    const share_work *work = with;
+    const pta_options *options = work->options;
     pta *p = open_limited(child, *options);
     if (!p) return;
     pta_stats s;
     share_counts counts;
     pta_statistics(p, &s);
-    share_count(p, child->program.program, options->context, &counts);
+    share_count(p, child->program.program, options->context, work->ran, &counts);
     bench_note note = {.kind = NOTE_VALUES, .value = {s.seconds}};
     _Static_assert(sizeof counts + sizeof(double) <= sizeof note.value, "a note holds all counts");
     memcpy(note.value + 1, &counts, sizeof counts);
@@ -198,10 +204,11 @@ static void take_share(void *to, const bench_note *note)
     r->end = BENCH_DONE;
 }
 
-void measure_share(const bench_limits *limits, char *const *paths, uint32_t count, const pta_options *options,
+void measure_share(const bench_limits *limits, char *const *paths, uint32_t count, const pta_options *options, const char *ran,
                    share_result *result)
 {
+    share_work work = {options, ran};
     *result = (share_result){.end = BENCH_TIME};
-    bench_end end = bench_run(limits, paths, count, 2, work_share, options, take_share, result);
+    bench_end end = bench_run(limits, paths, count, 2, work_share, &work, take_share, result);
     if (end != BENCH_DONE) result->end = end;
 }

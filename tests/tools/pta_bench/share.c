@@ -12,6 +12,8 @@
  *
  * Left out: accesses to the own frame, which no context needs to know more about; accesses that library functions make,
  * since models have no accesses. */
+#include <stdio.h>
+
 #include "static/pointer/map.h"
 #include "static/pointer/offset.h"
 #include "tests/tools/pta_bench/bench.h"
@@ -401,7 +403,30 @@ static void visit_judge(sharing *s, uint32_t instance, const pta_access *access,
     }
 }
 
-static void judge(sharing *s, share_counts *out)
+/* Of the instructions that a run recorded: those that are accesses here, and how many of them are shared. */
+static void compare_run(const sharing *s, const answer *a, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    unsigned long long addr;
+    int shared;
+    while (file && fscanf(file, "%llx %d", &addr, &shared) == 2) {
+        const lift_func *f = lift_func_covering(s->program->modules[0], addr);
+        uint32_t func = 0, i = 0;
+        while (f && func < s->program->funcs.len && s->program->funcs.data[func].lift != f)
+            func++;
+        while (f && i < f->insn_count && f->insns[i].addr != addr)
+            i++;
+        if (!f || func == s->program->funcs.len || i == f->insn_count) continue;
+        size_t at = (size_t)(a->first[func] + i) * s->words;
+        if (!count_bits(a->seen + at, s->words)) continue;
+        a->counts->ran++;
+        a->counts->ran_write += count_bits(a->write + at, s->words) > 0;
+        a->counts->ran_shared += shared > 0;
+    }
+    if (file) fclose(file);
+}
+
+static void judge(sharing *s, const char *ran, share_counts *out)
 {
     answer a = {.first = base_alloc_zero(s->program->funcs.len + 1, sizeof *a.first), .counts = out};
     for (uint32_t f = 0; f < s->program->funcs.len; f++)
@@ -417,6 +442,7 @@ static void judge(sharing *s, share_counts *out)
         out->insns_any += count_bits(a.any + (size_t)i * s->words, s->words) > 0;
         out->insns_write += count_bits(a.write + (size_t)i * s->words, s->words) > 0;
     }
+    if (ran) compare_run(s, &a, ran);
     out->pairs = count_bits(a.seen, size);
     out->pairs_any = count_bits(a.any, size);
     out->pairs_write = count_bits(a.write, size);
@@ -450,7 +476,7 @@ static void count_places(sharing *s, share_counts *out)
     free(runs);
 }
 
-void share_count(const pta *p, const pta_program *program, pta_context_kind kind, share_counts *out)
+void share_count(const pta *p, const pta_program *program, pta_context_kind kind, const char *ran, share_counts *out)
 {
     sharing s = {.p = p, .program = program, .split = kind == PTA_CONTEXT_ORIGIN};
     number_list escaped = {0};
@@ -460,7 +486,7 @@ void share_count(const pta *p, const pta_program *program, pta_context_kind kind
     each_access(&s, visit_collect, NULL);
     spread_outside(&s, &escaped);
     find_near(&s, &escaped);
-    judge(&s, out);
+    judge(&s, ran, out);
     out->origins = s.names.len;
     for (uint32_t i = 0; i < s.extents_of.len; i++)
         vec_free(&s.extents_of.data[i]);
