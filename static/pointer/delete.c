@@ -333,12 +333,32 @@ static int by_number(const void *a, const void *b)
 }
 
 /* What wild pointers point into stays as long as one of them is known to point there. */
-static void answer_doubt(pta *p, uint32_t object)
+static void answer_doubts(pta *p)
 {
-    p->wild.data[object] &= (uint8_t)~SET_IN_DOUBT;
-    const pta_set *wild = set_of(p, p->wilderness);
-    uint32_t at = set_group(wild, object);
-    if (at < wild->len && key_object(wild->keys[at]) == object) answer(p, p->wilderness, wild->keys[at]);
+    struct deletion *d = p->deletion;
+    pta_set *wild = set_of(p, p->wilderness);
+    bool look = p->options.algorithm == PTA_IPA;
+    support *found = base_alloc((wild->len + 1) * sizeof *found);
+    for (uint32_t i = 0; i < d->doubted.len; i++) {
+        uint8_t *about = &p->wild.data[d->doubted.data[i]];
+        *about = (uint8_t)((*about & ~SET_IN_DOUBT) | SET_IS_SOUGHT);
+    }
+    if (look) support_listed(p, found, &d->work);
+    id_list doubted = d->doubted;
+    d->doubted = (id_list){0};
+    for (uint32_t i = 0; i < doubted.len; i++) {
+        p->wild.data[doubted.data[i]] &= (uint8_t)~SET_IS_SOUGHT;
+        uint32_t at = set_group(wild, doubted.data[i]);
+        if (at >= wild->len || key_object(wild->keys[at]) != doubted.data[i]) continue;
+        if (!look)
+            answer(p, p->wilderness, wild->keys[at]);
+        else if (found[at].rank < wild->ranks[at])
+            wild->reasons[at] = found[at].reason;
+        else if (wild->ranks[at] < GRAPH_SUSPECT)
+            suspect_fact(p, p->wilderness, at, found[at].rank < GRAPH_SUSPECT);
+    }
+    vec_free(&doubted);
+    free(found);
 }
 
 /* Edges that may be looked at before it is given up. */
@@ -382,7 +402,7 @@ static bool decide(pta *p)
         question q = pop_question(d);
         answer(p, q.node, q.key);
     } else if (d->doubted.len) {
-        answer_doubt(p, d->doubted.data[--d->doubted.len]);
+        answer_doubts(p);
     } else if (d->suspects.len || d->waning.len) {
         suspect_clear(p);
         if (is_hopeless(p))

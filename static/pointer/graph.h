@@ -268,6 +268,9 @@ typedef struct {
 
 /* What supports a fact (its place in the node's set), older than `below` all of it. `*work` grows by what was looked at. */
 bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, support *found, uint64_t *work);
+/* What supports the facts of the wilderness, of which there is one for each object, in the order of its set: those of objects that are
+ * SET_IS_SOUGHT. All at once, since as many nodes tell it something as there are wild pointers. */
+void support_listed(const pta *p, support *found, uint64_t *work);
 /* The rank of the fact that an edge makes into a key, or of the edge if that is younger; GRAPH_SUSPECT: there is none. */
 uint64_t support_edge(const pta *p, const graph_edge *e, pta_key key);
 

@@ -305,11 +305,35 @@ static void send_new_edges(pta *p)
     finish_step(p);
 }
 
+/* The same of the wilderness, which very many nodes tell something, for all objects at once. */
+static void rederive_listed(pta *p, const lost_fact *lost, uint32_t count)
+{
+    const id_list *in = &p->nodes.data[p->wilderness].in;
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (lost[i].node != p->wilderness) continue;
+        p->wild.data[lost[i].object] |= SET_IS_SOUGHT;
+        any = true;
+    }
+    for (uint32_t k = 0; any && k < in->len; k++) {
+        const graph_edge *e = &p->edges.data[in->data[k]];
+        const pta_set *set = e->from == NO_NODE ? NULL : &p->nodes.data[e->from].set;
+        for (uint32_t i = 0; i < (set ? set->len : 1); i++) {
+            const pta_key *key = set ? &set->keys[i] : &e->key;
+            if (p->wild.data[key_object(*key)] & SET_IS_SOUGHT) send(p, &p->lanes[0], key, 1, in->data[k], p->wilderness);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        p->wild.data[lost[i].object] &= (uint8_t)~SET_IS_SOUGHT;
+}
+
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
 {
     prepare_lanes(p);
     solve_lane *lane = &p->lanes[0];
+    rederive_listed(p, lost, count);
     for (uint32_t i = 0; i < count; i++) {
+        if (lost[i].node == p->wilderness) continue;
         uint32_t component = graph_component(p, lost[i].node), member = component;
         do {
             const graph_node *m = &p->nodes.data[member];
