@@ -172,7 +172,8 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     dr_set_client_name("race", "the project's issue tracker");
     report_options options;
     read_options(argc, argv, &options);
-    drreg_options_t registers = {.struct_size = sizeof registers, .num_spill_slots = 4};
+    /* three scratch registers, the flags, and one for the flags while a call has the program's registers */
+    drreg_options_t registers = {.struct_size = sizeof registers, .num_spill_slots = 5};
     if (!drmgr_init() || drreg_init(&registers) != DRREG_SUCCESS || !drutil_init() || !drwrap_init())
         refuse("DynamoRIO's extensions do not start");
     report_host host = {

@@ -6,8 +6,9 @@
  *   loose.c     code without a plan: its atomic instructions, and with -all its accesses
  *   expr.c      address expressions of plans: as operands, and evaluated in C
  *   stack.c     the stack of an access
- *   thread.c    threads: birth, death, names; system calls that create threads and map memory
- *   wrap.c      calls of the functions of the sync table
+ *   thread.c    threads: birth, death, names; system calls that matter
+ *   leave.c     signals that arrive while a thread is in a call from the code cache
+ *   wrap.c      calls of the functions of the sync table, of callbacks and handlers
  *
  * Code without planned sites is left as it is. Captures are not done: a plan that has any is refused. */
 #ifndef RACE_CLIENT_H
@@ -35,6 +36,7 @@
 #endif
 
 enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024 };
+enum { RAW_THREAD, RAW_ADDRESS, RAW_SLOTS }; /* ft_thread; address of the access that a call is made for */
 
 typedef struct { /* a repeated string instruction, between its two halves */
     uint64_t addr, count;
@@ -49,7 +51,12 @@ typedef struct client_thread {
     ft_thread *child;      /* of the clone that is running */
     uint64_t mapping_size; /* of the mmap or mremap that is running */
     uint64_t atomic;       /* address of the atomic access that is running */
+    struct {
+        const sync_row *row;
+        uint64_t sp, return_address;
+    } entered;             /* the last function that only accesses memory; wrap.c */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
+    uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
     client_rep rep[CLIENT_REP_ACTIONS];
 } client_thread;
 
@@ -65,7 +72,7 @@ typedef struct {
     void *wrap_lock;
     drvector_t scratch;   /* registers that inserted code may use */
     int tls_field;        /* client_thread, with drmgr */
-    reg_id_t raw_segment; /* ft_thread, read by inlined code */
+    reg_id_t raw_segment; /* of RAW_SLOTS words per thread, for inlined code */
     uint raw_offset;
     ft_thread nobody;          /* what inlined code sees for threads that the core has no memory for */
     bool started;              /* the first thread has begun; it does before any other exists */
@@ -75,6 +82,11 @@ typedef struct {
 
 extern client_state client; /* the one mutable global of this folder */
 
+static inline uint64_t *client_raw_slot(uint slot)
+{
+    return (uint64_t *)(void *)(dr_get_dr_segment_base(client.raw_segment) + client.raw_offset) + slot;
+}
+
 static inline client_thread *client_thread_of(void *drcontext)
 {
     return drmgr_get_tls_field(drcontext, client.tls_field);
@@ -83,7 +95,7 @@ static inline client_thread *client_thread_of(void *drcontext)
 /* module.c */
 void module_init(void);
 void module_exit(void);
-bool module_symbol(void *context, uint64_t addr, char *name, size_t size);
+bool module_symbol(void *context, uint64_t addr, report_symbol *out);
 
 /* insert.c */
 bool insert_init(void);
@@ -91,10 +103,18 @@ void insert_exit(void);
 void insert_check(void *drcontext, instrlist_t *block, instr_t *where, opnd_t memory, uint size, bool is_write,
                   ft_site site);
 
+typedef void (*insert_callee)(ft_site site, uint size, app_pc pc); /* the address is in RAW_ADDRESS */
+void insert_call(void *drcontext, instrlist_t *block, instr_t *where, reg_id_t address, insert_callee callee,
+                 ft_site site, uint size);
+
 /* loose.c */
 bool loose_wants(const report_module *m); /* code of this module (NULL: of none), if it has no plan, is looked at */
 void loose_insert(void *drcontext, instrlist_t *block, instr_t *instr);
 dr_emit_flags_t loose_expand(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating);
+
+/* leave.c */
+void leave_init(client_thread *t);
+void leave_if_signalled(void *drcontext, client_thread *t, app_pc next);
 
 /* expr.c */
 opnd_t expr_operand(const plan_action *action, const report_module *module, bool *usable);
@@ -115,8 +135,9 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* wrap.c */
 void wrap_module(const module_data_t *module, const report_module *m);
+void wrap_handler(app_pc pc);
 void wrap_watch(void *context, uint64_t function, sync_watch kind);
 const sync_row *wrap_entry(app_pc pc);    /* a function that only accesses memory begins there, or NULL */
-void wrap_entered(const sync_row *row); /* from the code cache, at its first instruction */
+void wrap_entered(const sync_row *row, app_pc pc); /* from the code cache, at its first instruction */
 
 #endif

@@ -32,14 +32,22 @@ static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size,
     (is_write ? ft_write : ft_read)(t->ft, addr, size, site);
 }
 
-static void on_read(uint64_t addr, ft_site site, uint size)
+static void on_access(bool is_write, ft_site site, uint size, app_pc pc)
 {
-    check(client_thread_of(dr_get_current_drcontext()), false, addr, size, site);
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    check(t, is_write, *client_raw_slot(RAW_ADDRESS), size, site);
+    leave_if_signalled(drcontext, t, pc);
 }
 
-static void on_write(uint64_t addr, ft_site site, uint size)
+static void on_read(ft_site site, uint size, app_pc pc)
 {
-    check(client_thread_of(dr_get_current_drcontext()), true, addr, size, site);
+    on_access(false, site, size, pc);
+}
+
+static void on_write(ft_site site, uint size, app_pc pc)
+{
+    on_access(true, site, size, pc);
 }
 
 static dr_mcontext_t program_registers(void *drcontext)
@@ -50,7 +58,7 @@ static dr_mcontext_t program_registers(void *drcontext)
 }
 
 /* A check in general: any expression, count and stride. */
-static void on_check(const report_module *module, const plan_action *a, ft_site site)
+static void on_check(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -61,9 +69,10 @@ static void on_check(const report_module *module, const plan_action *a, ft_site 
     uint64_t elements = a->counter == PLAN_NOTHING ? a->count : expr_value(a->counter, &mc);
     ft_strided range = {.addr = addr, .size = a->size, .count = elements, .stride = a->stride};
     (a->flags & PLAN_WRITE ? ft_write_strided : ft_read_strided)(t->ft, range, site);
+    leave_if_signalled(drcontext, t, pc);
 }
 
-static void on_rep_before(const report_module *module, const plan_action *a, uint number)
+static void on_rep_before(const report_module *module, const plan_action *a, uint number, app_pc pc)
 {
     const uint64_t direction_flag = 1 << 10;
     void *drcontext = dr_get_current_drcontext();
@@ -72,9 +81,10 @@ static void on_rep_before(const report_module *module, const plan_action *a, uin
     rep->addr = expr_address(a, module, &mc);
     rep->count = expr_value(a->counter, &mc);
     rep->down = mc.xflags & direction_flag;
+    leave_if_signalled(drcontext, client_thread_of(drcontext), pc);
 }
 
-static void on_rep_after(const plan_action *a, ft_site site, uint number)
+static void on_rep_after(const plan_action *a, ft_site site, uint number, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -86,16 +96,17 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number)
     check(t, a->flags & PLAN_WRITE, first, done * a->size, site);
 }
 
-static void on_atomic_before(const report_module *module, const plan_action *a)
+static void on_atomic_before(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
     dr_mcontext_t mc = program_registers(drcontext);
     t->atomic = expr_address(a, module, &mc);
     if (t->ft && a->flags & PLAN_RELEASE) ft_atomic_before(t->ft, t->atomic);
+    leave_if_signalled(drcontext, t, pc);
 }
 
-static void on_atomic_after(void)
+static void on_atomic_after(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
     client_thread *t = client_thread_of(dr_get_current_drcontext());
     if (t->ft) ft_atomic_after(t->ft, t->atomic);
@@ -122,17 +133,22 @@ static void put_jump(const place *p, int opcode, instr_t *label)
     put(p, INSTR_CREATE_jcc(p->drcontext, opcode, opnd_create_instr(label)));
 }
 
-/* A call of a function that reads the program's registers, before or after the instruction. */
-static void put_call(const place *p, instr_t *before, void *function, uint arguments, opnd_t one, opnd_t two,
-                     opnd_t three)
+/* A call of a function that reads the program's registers, before or after the instruction. Its last argument is the
+ * instruction's address. */
+static void put_call(const place *p, instr_t *before, void *function, opnd_t one, opnd_t two, opnd_t three)
 {
-    dr_insert_clean_call_ex(p->drcontext, p->block, before, function, DR_CLEANCALL_READS_APP_CONTEXT, arguments, one,
-                            two, three);
+    dr_insert_clean_call_ex(p->drcontext, p->block, before, function, DR_CLEANCALL_READS_APP_CONTEXT, 4, one, two,
+                            three, OPND_CREATE_INTPTR(instr_get_app_pc(p->where)));
+}
+
+static uint raw_offset(uint slot)
+{
+    return client.raw_offset + slot * (uint)sizeof(uint64_t);
 }
 
 static void put_thread(const place *p, reg_id_t to)
 {
-    dr_insert_read_raw_tls(p->drcontext, p->block, p->where, client.raw_segment, client.raw_offset, to);
+    dr_insert_read_raw_tls(p->drcontext, p->block, p->where, client.raw_segment, raw_offset(RAW_THREAD), to);
 }
 
 static opnd_t field(reg_id_t base, int offset, opnd_size_t size)
@@ -186,6 +202,16 @@ static void put_fast_path(const place *p, reg_id_t a, reg_id_t b, reg_id_t c, in
 _Static_assert(sizeof(ft_cell) == 16 && FT_GRANULE == 4, "a cell's offset is four times the address's");
 _Static_assert(FT_REGION_COUNT == 1 << (47 - FT_REGION_BITS), "the directory covers 47 bits");
 
+/* The address is passed in a slot: all registers are the program's in the call. */
+void insert_call(void *dc, instrlist_t *block, instr_t *where, reg_id_t address, insert_callee callee, ft_site site,
+                 uint size)
+{
+    dr_insert_write_raw_tls(dc, block, where, client.raw_segment, raw_offset(RAW_ADDRESS), address);
+    dr_insert_clean_call_ex(dc, block, where, (void *)callee, DR_CLEANCALL_READS_APP_CONTEXT | DR_CLEANCALL_MULTIPATH,
+                            3, OPND_CREATE_INT32(site), OPND_CREATE_INT32(size),
+                            OPND_CREATE_INTPTR(instr_get_app_pc(where)));
+}
+
 /* A check of one element at an address that `memory` names. False: no registers; nothing was inserted. */
 static bool put_check(const place *p, opnd_t memory)
 {
@@ -208,9 +234,8 @@ static bool put_check(const place *p, opnd_t memory)
         instr_t *slow = INSTR_CREATE_label(dc), *done = INSTR_CREATE_label(dc);
         put_fast_path(p, a, b, c, slow, done);
         put(p, slow);
-        dr_insert_clean_call(dc, p->block, p->where, p->action->flags & PLAN_WRITE ? (void *)on_write : (void *)on_read,
-                             false, 3, opnd_create_reg(a), OPND_CREATE_INT32(p->site),
-                             OPND_CREATE_INT32(p->action->size));
+        insert_call(dc, p->block, p->where, a, p->action->flags & PLAN_WRITE ? on_write : on_read, p->site,
+                    p->action->size);
         put(p, done);
     }
     drreg_unreserve_register(dc, p->block, p->where, c);
@@ -233,19 +258,19 @@ static void put_action(const place *p, instr_t *after, uint number)
     opnd_t module = OPND_CREATE_INTPTR(p->module), action = OPND_CREATE_INTPTR(a);
     opnd_t site = OPND_CREATE_INT32(p->site), which = OPND_CREATE_INT32(number);
     if (a->kind == PLAN_SYNC) {
-        put_call(p, p->where, on_atomic_before, 2, module, action, action);
-        if (a->flags & PLAN_ACQUIRE) put_call(p, after, on_atomic_after, 0, module, module, module);
+        put_call(p, p->where, on_atomic_before, module, action, site);
+        if (a->flags & PLAN_ACQUIRE) put_call(p, after, on_atomic_after, module, action, site);
         return;
     }
     if (a->flags & PLAN_DOWN) {
-        put_call(p, p->where, on_rep_before, 3, module, action, which);
-        put_call(p, after, on_rep_after, 3, action, site, which);
+        put_call(p, p->where, on_rep_before, module, action, which);
+        put_call(p, after, on_rep_after, action, site, which);
         return;
     }
     bool usable;
     opnd_t memory = expr_operand(a, p->module, &usable);
     if (usable && a->count == 1 && put_check(p, memory)) return;
-    put_call(p, p->where, on_check, 3, module, action, site);
+    put_call(p, p->where, on_check, module, action, site);
 }
 
 /* A call of a function at the entry of a library function, as long as there are several threads. */
@@ -261,7 +286,8 @@ static void put_entry(void *dc, instrlist_t *block, instr_t *where, const sync_r
         put(&p, INSTR_CREATE_cmp(dc, field(a, 0, OPSZ_4), OPND_CREATE_INT8(0)));
         put_jump(&p, OP_je, done);
         dr_insert_clean_call_ex(dc, block, where, (void *)wrap_entered,
-                                DR_CLEANCALL_READS_APP_CONTEXT | DR_CLEANCALL_MULTIPATH, 1, OPND_CREATE_INTPTR(row));
+                                DR_CLEANCALL_READS_APP_CONTEXT | DR_CLEANCALL_MULTIPATH, 2, OPND_CREATE_INTPTR(row),
+                                OPND_CREATE_INTPTR(instr_get_app_pc(where)));
         put(&p, done);
         drreg_unreserve_register(dc, block, where, a);
     }
@@ -325,6 +351,7 @@ bool insert_init(void)
 {
     drreg_init_and_fill_vector(&client.scratch, true);
     drreg_set_vector_entry(&client.scratch, DR_REG_XBP, false); /* stack.c reads it */
+    drreg_set_vector_entry(&client.scratch, DR_REG_R15, false); /* drreg cannot restore all when this is used and dead */
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};

@@ -7,11 +7,13 @@
 #include "drreg.h"
 #include "drutil.h"
 
-static void on_atomic_before(uint64_t addr)
+static void on_atomic_before(ft_site site, uint size, app_pc pc)
 {
-    client_thread *t = client_thread_of(dr_get_current_drcontext());
-    t->atomic = addr;
-    if (t->ft) ft_atomic_before(t->ft, addr);
+    void *drcontext = dr_get_current_drcontext();
+    client_thread *t = client_thread_of(drcontext);
+    t->atomic = *client_raw_slot(RAW_ADDRESS);
+    if (t->ft) ft_atomic_before(t->ft, t->atomic);
+    leave_if_signalled(drcontext, t, pc);
 }
 
 static void on_atomic_after(void)
@@ -47,7 +49,7 @@ static void put_atomic(void *dc, instrlist_t *block, instr_t *instr)
         if (drreg_reserve_register(dc, block, instr, &client.scratch, &b) == DRREG_SUCCESS) {
             drreg_restore_app_values(dc, block, instr, memory, NULL);
             good = drutil_insert_get_mem_addr(dc, block, instr, memory, a, b);
-            if (good) dr_insert_clean_call(dc, block, instr, (void *)on_atomic_before, false, 1, opnd_create_reg(a));
+            if (good) insert_call(dc, block, instr, a, on_atomic_before, 0, 0);
             drreg_unreserve_register(dc, block, instr, b);
         }
         drreg_unreserve_register(dc, block, instr, a);

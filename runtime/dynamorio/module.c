@@ -52,14 +52,22 @@ static void event_module_unload(void *drcontext, const module_data_t *info)
     report_module_remove(client.report, (uint64_t)info->start);
 }
 
-bool module_symbol(void *context, uint64_t addr, char *name, size_t size)
+bool module_symbol(void *context, uint64_t addr, report_symbol *out)
 {
     module_data_t *m = dr_lookup_module((app_pc)addr);
     if (!m) return false;
-    drsym_info_t info = {.struct_size = sizeof info, .name = name, .name_size = size};
+    drsym_info_t info = {.struct_size = sizeof info,
+                         .name = out->name,
+                         .name_size = sizeof out->name,
+                         .file = out->file,
+                         .file_size = sizeof out->file};
+    out->name[0] = out->file[0] = 0;
     drsym_error_t error = drsym_lookup_address(m->full_path, (size_t)((app_pc)addr - m->start), &info, DRSYM_DEMANGLE);
     dr_free_module_data(m);
-    return error == DRSYM_SUCCESS || error == DRSYM_ERROR_LINE_NOT_AVAILABLE;
+    if (error != DRSYM_SUCCESS && error != DRSYM_ERROR_LINE_NOT_AVAILABLE) return false;
+    out->line = error == DRSYM_SUCCESS ? (uint32_t)info.line : 0;
+    if (!out->line) out->file[0] = 0;
+    return true;
 }
 
 void module_init(void)

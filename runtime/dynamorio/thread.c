@@ -1,4 +1,4 @@
-/* Threads, and the system calls that matter: those that create threads, map memory, and end the process.
+/* Threads, and the system calls that matter: those that create threads, map memory, set handlers, and end the process.
  *
  * A child's ft_thread is made in its creator, right before the clone system call, and waits for it under the name by
  * which both know the child: its thread pointer (the base of fs), which is also the value of its pthread_t. So nothing
@@ -99,8 +99,7 @@ static bool read_word(void *context, uint64_t addr, uint64_t *word)
 static void set_raw_thread(ft_thread *ft)
 {
     client.nobody.core = client.core;
-    byte *base = dr_get_dr_segment_base(client.raw_segment);
-    *(ft_thread **)(void *)(base + client.raw_offset) = ft ? ft : &client.nobody;
+    *client_raw_slot(RAW_THREAD) = (uint64_t)(ft ? ft : &client.nobody);
 }
 
 static void event_thread_init(void *drcontext)
@@ -113,6 +112,7 @@ static void event_thread_init(void *drcontext)
     client.started = true;
     drmgr_set_tls_field(drcontext, client.tls_field, t);
     set_raw_thread(t->ft);
+    leave_init(t);
 }
 
 static void event_thread_exit(void *drcontext)
@@ -185,6 +185,14 @@ static void after_clone(client_thread *t, bool succeeded)
     t->child = NULL;
 }
 
+/* What arrives is seen when its handler begins. DynamoRIO has an event for it, but loses every signal that arrives while
+ * a client's function for it is called. */
+static void before_sigaction(uint64_t action)
+{
+    uint64_t handler; /* the first member */
+    if (action && read_word(NULL, action, &handler)) wrap_handler((app_pc)handler);
+}
+
 static bool event_filter_syscall(void *drcontext, int number)
 {
     switch (number) {
@@ -193,6 +201,7 @@ static bool event_filter_syscall(void *drcontext, int number)
     case SYS_mmap:
     case SYS_munmap:
     case SYS_mremap:
+    case SYS_rt_sigaction:
     case SYS_exit_group: return true;
     default: return false;
     }
@@ -201,13 +210,14 @@ static bool event_filter_syscall(void *drcontext, int number)
 static bool event_before_syscall(void *drcontext, int number)
 {
     client_thread *t = client_thread_of(drcontext);
-    if (!t->ft && number != SYS_exit_group) return true;
+    if (!t->ft && number != SYS_exit_group && number != SYS_rt_sigaction) return true;
     switch (number) {
     case SYS_clone:
     case SYS_clone3: before_clone(drcontext, t, number); break;
     case SYS_mmap: t->mapping_size = dr_syscall_get_param(drcontext, 1); break;
     case SYS_munmap: ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1)); break;
     case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
+    case SYS_rt_sigaction: before_sigaction(dr_syscall_get_param(drcontext, 1)); break;
     case SYS_exit_group:
         dr_syscall_set_param(drcontext, 0,
                              (reg_t)report_exit_code(client.report, (int)dr_syscall_get_param(drcontext, 0)));
@@ -233,23 +243,14 @@ static void event_after_syscall(void *drcontext, int number)
     }
 }
 
-/* --- signals ------------------------------------------------------------------------------------------------------ */
-
-static dr_signal_action_t event_signal(void *drcontext, dr_siginfo_t *info)
-{
-    client_thread *t = client_thread_of(drcontext);
-    if (t && t->ft) sync_signalled(&client.sync, &t->sync, info->sig);
-    return DR_SIGNAL_DELIVER;
-}
-
 bool thread_events_init(void)
 {
     client.names_lock = dr_mutex_create();
     client.tls_field = drmgr_register_tls_field();
-    if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, 1, 0)) return false;
+    if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, RAW_SLOTS, 0)) return false;
     client_register_filter_syscall_event(event_filter_syscall);
     return drmgr_register_thread_init_event(event_thread_init) && drmgr_register_thread_exit_event(event_thread_exit) &&
-           drmgr_register_pre_syscall_event(event_before_syscall) && drmgr_register_signal_event(event_signal) &&
+           drmgr_register_pre_syscall_event(event_before_syscall) &&
            drmgr_register_post_syscall_event(event_after_syscall);
 }
 
@@ -259,8 +260,7 @@ void thread_events_exit(void)
     drmgr_unregister_thread_exit_event(event_thread_exit);
     drmgr_unregister_pre_syscall_event(event_before_syscall);
     drmgr_unregister_post_syscall_event(event_after_syscall);
-    drmgr_unregister_signal_event(event_signal);
-    dr_raw_tls_cfree(client.raw_offset, 1);
+    dr_raw_tls_cfree(client.raw_offset, RAW_SLOTS);
     drmgr_unregister_tls_field(client.tls_field);
     while (client.names) {
         client_name *n = client.names;

@@ -1,4 +1,5 @@
-/* Calls of the functions of the sync table, in whatever module exports them, and of functions that libraries call back.
+/* Calls of the functions of the sync table, in whatever module exports them, of functions that libraries call back, and of
+ * handlers of signals.
  *
  * A function that is chosen at load time (memcpy and its like: an IFUNC) is found by watching the resolver: what it
  * returns is the function. One that only accesses memory, and that nothing is to be done after, is not wrapped:
@@ -7,6 +8,7 @@
 
 #include "drwrap.h"
 
+#include <signal.h>
 #include <string.h>
 
 /* --- calls of the table ------------------------------------------------------------------------------------------- */
@@ -86,7 +88,19 @@ static void after_call(void *wrapcxt, void *user_data)
 
 /* --- functions that only access memory ---------------------------------------------------------------------------- */
 
-void wrap_entered(const sync_row *row)
+/* Has another one ended in a jump to this one (strdup to memcpy)? It returns to the same call then, which calls one
+ * function only unless it calls through a pointer. What libraries call meanwhile does not come here. */
+static bool is_continuation(client_thread *t, const sync_row *row, uint64_t sp, uint64_t return_address)
+{
+    const bool same_call = t->entered.sp == sp && t->entered.return_address == return_address;
+    if (same_call && t->entered.row != row && !report_is_pointer_call(client.report, return_address)) return true;
+    t->entered.row = row;
+    t->entered.sp = sp;
+    t->entered.return_address = return_address;
+    return false;
+}
+
+void wrap_entered(const sync_row *row, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
@@ -96,10 +110,11 @@ void wrap_entered(const sync_row *row)
     size_t done;
     if (!dr_safe_read((void *)mc.xsp, sizeof return_address, &return_address, &done)) return;
     sync_call call;
-    if (!fill_call(&call, t, row, &mc, return_address)) return;
+    if (!fill_call(&call, t, row, &mc, return_address) || is_continuation(t, row, mc.xsp, return_address)) return;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, &call);
     t->caller.pc = 0;
+    leave_if_signalled(drcontext, t, pc);
 }
 
 static uint32_t entry_place(app_pc pc)
@@ -167,6 +182,21 @@ void wrap_watch(void *context, uint64_t function, sync_watch kind)
     app_pc pc = (app_pc)function;
     if (pc && !drwrap_is_wrapped(pc, before_watched, after_watched))
         drwrap_wrap_ex(pc, before_watched, after_watched, (void *)(ptr_uint_t)kind, DRWRAP_CALLCONV_DEFAULT);
+}
+
+/* --- handlers of signals ------------------------------------------------------------------------------------------ */
+
+static void before_handler(void *wrapcxt, void **user_data)
+{
+    (void)user_data;
+    client_thread *t = client_thread_of(drwrap_get_drcontext(wrapcxt));
+    if (t->ft) sync_signalled(&client.sync, &t->sync, (int)(ptr_int_t)drwrap_get_arg(wrapcxt, 0));
+}
+
+void wrap_handler(app_pc pc)
+{
+    const bool is_code = pc != (app_pc)SIG_DFL && pc != (app_pc)SIG_IGN && pc != (app_pc)SIG_ERR;
+    if (is_code && !drwrap_is_wrapped(pc, before_handler, NULL)) drwrap_wrap(pc, before_handler, NULL);
 }
 
 /* --- finding them ------------------------------------------------------------------------------------------------- */

@@ -39,8 +39,11 @@ static bool walk_address(report *r, uint64_t addr, frames_each *each, void *cont
 {
     const report_module *m = report_module_at(r, addr);
     report_frame frame = {.module = m, .addr = m ? addr - m->bias : addr, .function = "", .file = ""};
-    if (r->host.symbol && r->host.symbol(r->host.context, addr, r->scratch, sizeof r->scratch))
-        frame.function = r->scratch;
+    if (r->host.symbol && r->host.symbol(r->host.context, addr, &r->symbol)) {
+        frame.function = r->symbol.name;
+        frame.file = r->symbol.file;
+        frame.line = r->symbol.line;
+    }
     return each(context, &frame);
 }
 

@@ -61,6 +61,12 @@ extern const char options_help[]; /* the lines about the options, for -help of e
 enum { REPORT_STDERR = 2 };
 
 typedef struct {
+    char name[512];
+    char file[512]; /* empty, and line 0: not known */
+    uint32_t line;
+} report_symbol;
+
+typedef struct {
     void *context;
     const char *engine; /* its name */
     /* As in ft_host. */
@@ -81,8 +87,8 @@ typedef struct {
     uint64_t (*now)(void *context); /* nanoseconds, monotonic */
     int (*pid)(void *context);
     void (*sleep)(void *context, unsigned milliseconds); /* NULL: plans that are missing are not waited for */
-    /* The function that an address of code without a plan is in; false: unknown. NULL: never known. */
-    bool (*symbol)(void *context, uint64_t addr, char *name, size_t size);
+    /* What an address of code without a plan is in; false: unknown. NULL: never known. */
+    bool (*symbol)(void *context, uint64_t addr, report_symbol *out);
     void (*halt)(void *context, int code); /* ends the process at once */
 } report_host;
 
@@ -144,6 +150,7 @@ typedef struct report {
     char program[512];
     char text[REPORT_TEXT]; /* first half: the report; second half: strings of the event (frames.c) */
     char scratch[1024];
+    report_symbol symbol;
     union {
         event_record record;
         event_race race;

@@ -296,6 +296,28 @@ uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p)
     return HB_NONE;
 }
 
+/* What the function has allocated was still its own when it took the lock: nothing but the lock was called since then. Compilers store
+ * the address first and fill in the object later, under the lock all the same. */
+static bool is_own_since(const hb *h, const hb_touch *t, ir_value leaf)
+{
+    const lift_func *f = hb_code(h, t->func);
+    const hb_func *own = &h->funcs[t->func];
+    const hb_call *last = NULL;
+    uint32_t block = hb_block_of(f, t->insn);
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (own->calls[c].insn < t->insn && hb_block_of(f, own->calls[c].insn) == block && (!last || own->calls[c].insn > last->insn)) last = &own->calls[c];
+    const ir_insn *result = &f->ir->insns[leaf];
+    if (result->op != IR_RESULT || result->var != IR_RAX || !last || !last->sync || last->sync->kind != SYNC_ACQUIRE || last->sync->when != SYNC_ALWAYS) return false;
+    uint32_t made = f->ir->insns[result->a].insn;
+    const hb_call *call = hb_call_at(h, t->func, made);
+    uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+    static const char *const makers[] = {"malloc", "calloc", "_Znwm"};
+    bool fresh = false;
+    for (unsigned i = 0; callee != PTA_NO_FUNC && i < sizeof makers / sizeof *makers; i++)
+        fresh |= !strcmp(h->program->funcs.data[callee].name, makers[i]);
+    return fresh && !is_out(h, t->func, f, leaf, made, last->insn);
+}
+
 bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)
 {
     static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
@@ -304,6 +326,7 @@ bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)
     if (!hb_holds_lock(h, (hb_point){t->instance, t->insn}, lock) || !address_of(h, t, &sum)) return false;
     for (uint32_t k = 0; k < sum.count; k++) {
         const ir_insn *leaf = &ir->insns[root_of(ir, sum.terms[k].leaf)];
+        if (is_own_since(h, t, (ir_value)(leaf - ir->insns))) continue;
         bool param = false;
         for (unsigned i = 0; i < 6 && leaf->op == IR_ENTRY; i++)
             param |= leaf->var == registers[i];

@@ -16,6 +16,7 @@ typedef struct { /* what the creator passes as one parameter */
     int64_t step;     /* bytes, or numbers, between two threads */
     int64_t count;    /* GIFT_NUMBER: the numbers are below this; 0: not known */
     uint32_t object;  /* GIFT_FRESH, GIFT_ELEMENT */
+    int64_t delta;    /* of a handler: what it is given is so much behind what its thread was given */
 } gift;
 
 struct hb_gifts {
@@ -31,6 +32,10 @@ bool gift_is_own(const hb *h, uint32_t instance, int param, int64_t *delta);
 
 /* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
 bool gift_counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop);
+
+/* --- task.c ---- */
+/* A word of the block of a task that a loop has filled with what counts: by how much it grows from one task to the next. */
+bool task_counts(const hb *h, uint32_t origin, uint32_t instance, ir_value leaf, int64_t *step);
 
 /* --- number.c ---- */
 void hb_numbers_open(hb *h);

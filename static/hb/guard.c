@@ -1,7 +1,9 @@
 /* Locks as an access sees them: by their object, or by their distance from what is accessed; and in words. */
 #include <stdio.h>
 
+#include "static/hb/counter.h"
 #include "static/hb/lock.h"
+#include "static/pointer/offset.h"
 
 static void add_guard(hb_guards *out, hb_guard g)
 {
@@ -28,6 +30,43 @@ static bool is_index(const ir_func *ir, ir_value lock, ir_value of, uint64_t *bi
         if (value_same_terms(&whole, &same) && whole.add == same.add) return true;
     }
     return whole.known && whole.count == 1 && whole.terms[0].factor == 1 && !whole.add && whole.terms[0].leaf == of;
+}
+
+/* An address as `add + factor * index`: by its only leaf, or, where that leaf counts in a loop from a constant on, by the round. */
+static bool as_line(const ir_func *ir, const value_sum *sum, ir_value *index, int64_t *add, int64_t *factor)
+{
+    value_sum first, end;
+    if (!sum->known || sum->count != 1) return false;
+    *index = sum->terms[0].leaf;
+    *add = sum->add;
+    *factor = sum->terms[0].factor;
+    if (!count_range(ir, *index, &first, &end) || !first.known || first.count) return true;
+    for (uint32_t l = 1; l <= ir->loop_count; l++) {
+        int64_t step;
+        if (!count_step(ir, l, *index, &step)) continue;
+        *add += *factor * first.add;
+        *factor *= step;
+        *index = ir->insn_count + l;
+        return true;
+    }
+    return true;
+}
+
+/* Lock and access go side by side through two arrays: `lock = (num * access + d) / den`, so whoever accesses the same address holds the
+ * same lock. Accesses of a width lie at multiples of it from each other, so those that overlap are at one address. */
+static void add_line(const ir_func *ir, const hb_touch *t, const value_sum *access, const value_sum *lock, int64_t lock_add, bool shared, hb_guards *out)
+{
+    ir_value i, k;
+    int64_t a, la, f, lf, most = 1ll << 40;
+    value_sum own = *lock;
+    own.add = lock_add;
+    if (!t->width || !as_line(ir, access, &i, &a, &f) || !as_line(ir, &own, &k, &la, &lf) || i != k || f <= 0 || lf <= 0 || f % t->width) return;
+    if (f >= INT32_MAX || lf >= INT32_MAX || a < 0 || la < 0 || a >= most || la >= most) return;
+    int64_t g = (int64_t)offset_gcd((uint64_t)f, (uint64_t)lf), num = lf / g, den = f / g;
+    if (num > 1 << 16 || den > 1 << 16) return;
+    uint64_t key = map_hash(map_hash((uint64_t)num * 31 + (uint64_t)den) + (uint64_t)(den * la - num * a));
+    key = map_hash(map_hash(key + t->width) + (uint64_t)(a % t->width)) | 1ull << 62;
+    add_guard(out, (hb_guard){HB_GUARD_INDEX, shared, (uint32_t)key, (int64_t)key});
 }
 
 /* The lock is one of two, and so is another that is held: together they are both (locks that are taken in the order of their
@@ -100,6 +139,7 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
             key = map_hash(map_hash(key + (uint64_t)address.add) + (uint64_t)e.at + bits);
             add_guard(out, (hb_guard){HB_GUARD_INDEX, e.shared, (uint32_t)key, (int64_t)key});
         }
+        add_line(f->ir, touch, &address, own, e.at, e.shared, out);
         value_choice choice;
         bool both = is_both(h, set, members[i], f->ir, &choice, &e.shared);
         if (both) add_variables(h, members[i], f->ir, &choice, e.shared, out);

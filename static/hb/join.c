@@ -87,6 +87,19 @@ static void find_handles(hb *h, join_call *join)
     vec_free(&held);
 }
 
+/* Whether a place is another one each time round: its address is computed in the loop. */
+static bool varies(const ir_func *ir, const ir_insn *access, uint32_t loop)
+{
+    value_sum at = value_address(ir, access);
+    if (!loop || !at.known) return false;
+    for (uint32_t i = 0; i < at.count; i++)
+        for (uint32_t k = 0; k < ir->loops[loop - 1].block_count; k++) {
+            const ir_block *b = &ir->blocks[ir->loop_blocks[ir->loops[loop - 1].first_block + k]];
+            if (at.terms[i].leaf >= b->first && at.terms[i].leaf < b->first + b->count) return true;
+        }
+    return false;
+}
+
 /* The variable whose content is joined. */
 static void find_variable(const hb *h, join_call *join)
 {
@@ -98,6 +111,7 @@ static void find_variable(const hb *h, join_call *join)
     ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg], 8);
     if (!v || f->ir->insns[v].op != IR_LOAD) return;
     const ir_insn *access = &f->ir->insns[f->ir->insns[v].a];
+    if (varies(f->ir, access, join->loop)) return;
     for (uint32_t a = 0; a < count && !join->has_from; a++) {
         if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
         pta_access_places_in(h->p, join->instance, &accesses[a], &places);
@@ -142,6 +156,74 @@ static void find_unrolled(const hb *h, join_state *s)
     }
 }
 
+/* The parameter that a function is given the handle in, or in which it is told where the handle lies, `*at` bytes from there. */
+static int handle_parameter(const ir_func *ir, const join_call *join, bool *loaded, int64_t *at)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    if (!join->call->value || join->sync->direct) return -1;
+    value_sum sum = value_of(ir, ir->args[ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg]);
+    *loaded = false;
+    if (sum.known && sum.count == 1 && sum.terms[0].factor == 1 && !sum.add && ir->insns[sum.terms[0].leaf].op == IR_LOAD) {
+        sum = value_address(ir, &ir->insns[ir->insns[sum.terms[0].leaf].a]);
+        *loaded = true;
+    }
+    if (!sum.known || sum.count != 1 || sum.terms[0].factor != 1 || (!*loaded && sum.add)) return -1;
+    const ir_insn *leaf = &ir->insns[sum.terms[0].leaf];
+    *at = sum.add;
+    for (int i = 0; leaf->op == IR_ENTRY && i < 6; i++)
+        if (leaf->var == registers[i]) return i;
+    return -1;
+}
+
+/* Whoever comes back from the function has passed the call. */
+static bool is_passed(const lift_func *f, uint32_t insn)
+{
+    uint32_t at = hb_block_of(f, insn);
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        bool ends = f->blocks[b].end_kind == END_RET || f->blocks[b].end_kind == END_TAIL || f->blocks[b].end_kind == END_TAIL_IND ||
+                    f->blocks[b].end_kind == END_UNKNOWN || f->blocks[b].tail;
+        if (ends && f->ir->blocks[b].rpo != UINT32_MAX && !ir_dominates(f->ir, at, b)) return false;
+    }
+    return true;
+}
+
+/* A function that waits for the thread that it is told of: so does each of its calls, and there it is known better which one. */
+static void find_wrapped(hb *h, join_state *s, const join_call *join)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    bool loaded;
+    int64_t at;
+    int param = join->sync->when == SYNC_ALWAYS ? handle_parameter(f->ir, join, &loaded, &at) : -1;
+    if (param < 0 || !is_passed(f, join->call->insn)) return;
+    pta_places places = {0}, held = {0};
+    for (uint32_t i = h->in_first[join->instance]; i < h->in_first[join->instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_spawns(h, e) || !hb_instance_code(h, e->caller) || h->program->calls.data[e->call].func == PTA_NO_FUNC) continue;
+        uint32_t insn = h->call_insn[e->call];
+        join_call outer = {.instance = e->caller, .call = hb_call_at(h, h->instances[e->caller].func, insn), .sync = join->sync,
+                           .loop = loop_of(h, e->caller, insn)};
+        pta_operand what = h->program->calls.data[e->call].args[param];
+        if (!outer.call || what.var == PTA_NO_VAR) continue;
+        what.delta += (int32_t)at;
+        hb_points_to(h, e->caller, what, &places);
+        outer.certain = places.len > 0;
+        for (uint32_t p = 0; p < places.len && places.len <= MOST_HANDLES; p++) {
+            if (!loaded) {
+                outer.certain &= add_handle(h, &places.data[p], &outer.threads);
+                continue;
+            }
+            hb_holds(h, &places.data[p], &held);
+            outer.certain &= held.len > 0;
+            for (uint32_t k = 0; k < held.len; k++)
+                outer.certain &= add_handle(h, &held.data[k], &outer.threads);
+        }
+        outer.certain &= places.len <= MOST_HANDLES;
+        vec_push(&s->joins, outer);
+    }
+    vec_free(&places);
+    vec_free(&held);
+}
+
 static void find_joins(hb *h, join_state *s)
 {
     for (uint32_t i = 0; i < h->instance_count; i++) {
@@ -160,6 +242,10 @@ static void find_joins(hb *h, join_state *s)
             }
             vec_push(&s->joins, join);
         }
+    }
+    for (uint32_t j = 0, own = s->joins.len; j < own; j++) {
+        join_call join = s->joins.data[j];
+        if (join.sync->kind == SYNC_JOIN) find_wrapped(h, s, &join);
     }
     find_unrolled(h, s);
 }
@@ -261,6 +347,9 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
     if (join->last) return JOIN_CALL;
     if (apart && join->has_from && (join->loop || join->sync->when != SYNC_ALWAYS)) return JOIN_NOT; /* the same handle each time round */
     if (apart) return join->loop ? JOIN_LOOP : JOIN_NOT;
+    /* Who joins the only thread that it can mean joins the one that is alive, as long as there is no second one then (was_right): a
+     * thread cannot be joined twice. */
+    if (trusting && join->certain && join->threads.len == 1) return JOIN_CALL;
     bool sure = one_creation(h, join) || trusting;
     if (sure && (here || (o->sites.len == 1 && h->once[o->sites.data[0].instance]))) return JOIN_CALL;
     return JOIN_NOT;
@@ -271,7 +360,6 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     const void *const *with = w->with;
     const hb *h = with[0];
     const join_state *s = with[1];
-    if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
             return s->joins.data[j].sync->when == SYNC_ALWAYS && effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
@@ -305,6 +393,7 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
     const lift_func *f = ir->func;
     const ir_loop *l = &ir->loops[loop - 1];
     bool leaves = false, about = false;
+    uint32_t behind = f->blocks[to].insn_count == 1 ? go_on(f, ir, loop, to) : to; /* nothing but a jump */
     value_condition guard, exit;
     if (!in_loop(ir, loop, go_on(f, ir, loop, other)) || !value_test(ir, block, true, &guard)) return false;
     for (uint32_t i = 0; i < l->block_count; i++) {
@@ -314,7 +403,7 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
             uint32_t out = f->edges[e].to;
             if (in_loop(ir, loop, out)) continue;
             for (unsigned k = 0; k < 3; k++) { /* to the same place as the loop does */
-                leaves |= out == to;
+                leaves |= out == to || out == behind;
                 if (f->blocks[out].succ_count != 1) break;
                 out = f->edges[f->blocks[out].first_succ].to;
             }
@@ -462,7 +551,7 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
 {
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
-        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of) || one_creation(h, join)) continue;
+        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of)) continue;
         if (effect_of(h, join, s->of, true) == effect_of(h, join, s->of, false)) continue;
         for (uint32_t i = 0; i < join->threads.len; i++) {
             const hb_origin *other = &h->origins.data[join->threads.data[i]];

@@ -202,6 +202,65 @@ static uint16_t mnemonic_of(const ir_func *ir, ir_value v)
     return ir->func->insns[ir->insns[v].insn].mnemonic;
 }
 
+static bool frame_word(const ir_func *ir, const ir_insn *access, int64_t *at, uint8_t *base)
+{
+    int32_t offset;
+    if (access->b || !access->a || !ir_frame_offset(ir, access->a, &offset, base)) return false;
+    *at = offset + access->imm;
+    return true;
+}
+
+static bool reaches_block(const lift_func *f, uint32_t from, uint32_t to)
+{
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    hb_numbers work = {0};
+    bool found = false;
+    vec_push(&work, from);
+    while (work.len && !found) {
+        const lift_block *b = &f->blocks[work.data[--work.len]];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count && !found; e++) {
+            found = f->edges[e].to == to;
+            if (hb_bit(seen, f->edges[e].to)) continue;
+            hb_set(seen, f->edges[e].to);
+            vec_push(&work, f->edges[e].to);
+        }
+    }
+    vec_free(&work);
+    free(seen);
+    return found;
+}
+
+/* A load finds a variable of the frame that was set to zero, in all ways: `int expected = 0` of unoptimised code. Stores that only run
+ * behind the load do not matter. */
+static bool finds_zero(const ir_func *ir, ir_value load)
+{
+    const lift_func *f = ir->func;
+    int64_t at, other;
+    uint8_t base, same;
+    bool zero = false;
+    if (ir->insns[load].op != IR_LOAD || !frame_word(ir, &ir->insns[ir->insns[load].a], &at, &base)) return false;
+    uint32_t here = hb_block_of(f, ir->insns[load].insn);
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        const ir_insn *insn = &ir->insns[v];
+        for (uint32_t i = 0; (insn->op == IR_CALL || insn->op == IR_TAIL) && i < insn->b; i++) { /* somebody else may write to it */
+            int32_t offset;
+            if (i != IR_CALL_RSP && ir->args[insn->a + i] && ir_frame_offset(ir, ir->args[insn->a + i], &offset, &same) && same == base && offset == at)
+                return false;
+        }
+        if (insn->op != IR_STORE || !frame_word(ir, &ir->insns[insn->a], &other, &same) || same != base) continue;
+        other += insn->imm;
+        if (other + insn->width <= at || other >= at + ir->insns[load].width) continue;
+        uint32_t block = hb_block_of(f, insn->insn);
+        bool before = block == here ? insn->insn < ir->insns[load].insn : ir_dominates(ir, block, here);
+        const ir_insn *stored = &ir->insns[value_plain(ir, insn->b, 4)];
+        if (before && stored->op == IR_CONST && !stored->imm && other <= at && other + insn->width >= at + ir->insns[load].width)
+            zero = true;
+        else if (before || reaches_block(f, block, here))
+            return false;
+    }
+    return zero;
+}
+
 /* One of several exchanges with the same word, whichever was made: unoptimised code has one for each memory order. */
 static ir_value exchanged(const ir_func *ir, ir_value v)
 {
@@ -231,7 +290,7 @@ ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
         if (mnemonic == ZYDIS_MNEMONIC_XCHG && !c->b && c->imm == 0) return access;
         if (mnemonic != ZYDIS_MNEMONIC_CMPXCHG) continue;
         ir_value other = sides[1 - i];
-        if (other ? ir->insns[other].op == IR_CONST && ir->insns[other].imm == 0 : c->imm == 0) return access;
+        if (other ? (ir->insns[other].op == IR_CONST && ir->insns[other].imm == 0) || finds_zero(ir, other) : c->imm == 0) return access;
         if (other && ir->insns[other].op == IR_PHI) { /* `expected` is set to zero each time round */
             bool zero = true;
             for (uint32_t k = 0; k < ir->insns[other].b; k++) {

@@ -27,7 +27,12 @@ uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found)
         for (uint32_t i = 0; i < count;) {
             uint32_t other = lockset_members(t, set, &count)[i];
             uint32_t twin = t->locks.data[other].twin;
-            if (twin != LOCK_NO_TWIN && (twin == id || twin == e.twin)) {
+            const lock_element *o = &t->locks.data[other];
+            bool same = e.kind == LOCK_VALUE && o->kind == LOCK_VALUE && o->a == e.a && o->b == e.b && o->at == e.at; /* known as more, or less */
+            if (same && twin != LOCK_NO_TWIN && lockset_has(t, set, twin)) {
+                set = lockset_remove(t, set, twin);
+                i = 0;
+            } else if (same || (twin != LOCK_NO_TWIN && (twin == id || twin == e.twin))) {
                 set = lockset_remove(t, set, other);
                 lockset_members(t, set, &count);
             } else {

@@ -9,7 +9,8 @@
  *  - two tasks of one construct, which is not in a loop, were created by two activations;
  *  - F and such a task share a variable only if this activation of F has created the task: what F cannot come to from there without a
  *    taskwait, which waits for the children that this activation has created (OpenMP 5.0, 2.17.5), is before it or after it.
- * The same holds of the blocks that clang's code allocates and fills for its tasks. Requires a pair with a task in it. */
+ *  - F and a team that it creates: the team has ended when the call comes back, so they are ordered.
+ * The same holds of the blocks that clang's code allocates and fills for its tasks. Requires a pair with a task or a team in it. */
 #include "static/hb/private.h"
 
 typedef struct {
@@ -52,11 +53,17 @@ static uint32_t allocates(const hb *h, const pta_place *block)
     return HB_NONE;
 }
 
-/* The one place where a function creates a task; HB_NONE: it is not like that. */
+static bool is_made_by(const hb *h, uint32_t origin, uint8_t kind)
+{
+    return h->origins.data[origin].by && h->origins.data[origin].by->kind == kind;
+}
+
+/* The one place where a function creates a task, or a team; HB_NONE: it is not like that. */
 static uint32_t creation(const hb *h, uint32_t func, uint32_t origin)
 {
     const hb_origin *o = &h->origins.data[origin];
-    if (!o->by || o->by->kind != SYNC_TASK || o->by->shared || !o->sites.len) return HB_NONE;
+    bool task = is_made_by(h, origin, SYNC_TASK) && !o->by->shared;
+    if ((!task && !is_made_by(h, origin, SYNC_TEAM)) || !o->sites.len) return HB_NONE;
     for (uint32_t i = 0; i < o->sites.len; i++)
         if (h->instances[o->sites.data[i].instance].func != func || o->sites.data[i].insn != o->sites.data[0].insn) return HB_NONE;
     return o->sites.data[0].insn;
@@ -182,9 +189,8 @@ static bool reaches(const hb *h, uint32_t func, uint32_t from, uint32_t to)
 bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb)
 {
     const pta_site *site = &h->program->sites.data[pa->place.site];
-    bool task = h->origins.data[x].by && h->origins.data[x].by->kind == SYNC_TASK;
-    task |= h->origins.data[y].by && h->origins.data[y].by->kind == SYNC_TASK;
-    if (!task || (site->kind != PTA_FRAME && !is_block(h, site)) || pa->place.site != pb->place.site || (a->flags | b->flags) & HB_LIBRARY)
+    bool made = is_made_by(h, x, SYNC_TASK) || is_made_by(h, x, SYNC_TEAM) || is_made_by(h, y, SYNC_TASK) || is_made_by(h, y, SYNC_TEAM);
+    if (!made || (site->kind != PTA_FRAME && !is_block(h, site)) || pa->place.site != pb->place.site || (a->flags | b->flags) & HB_LIBRARY)
         return false;
     uint32_t func = func_of(h, &pa->place);
     if (func == HB_NONE) return false;
@@ -193,8 +199,9 @@ bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, ui
     if (at_a == HB_NONE && (from_a == HB_NONE || !is_body(h, func, x, a->instance))) return false;
     if (at_b == HB_NONE && (from_b == HB_NONE || !is_body(h, func, y, b->instance))) return false;
     if (at_a != HB_NONE && at_b != HB_NONE) return true;
-    if (at_a != HB_NONE) return !reaches(h, func, from_b, at_a);
-    if (at_b != HB_NONE) return !reaches(h, func, from_a, at_b);
+    if (at_a != HB_NONE) return (is_made_by(h, y, SYNC_TEAM) && at_a != from_b) || !reaches(h, func, from_b, at_a);
+    if (at_b != HB_NONE) return (is_made_by(h, x, SYNC_TEAM) && at_b != from_a) || !reaches(h, func, from_a, at_b);
+    if (is_made_by(h, x, SYNC_TEAM)) return false; /* it shares the variable */
     const lift_func *f = hb_code(h, func);
     return from_a == from_b && (x == y || h->origins.data[x].twin == y) && !f->ir->blocks[hb_block_of(f, from_a)].loop;
 }

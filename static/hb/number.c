@@ -22,6 +22,7 @@ typedef struct { /* factor * number + [low, high) + others, which are the same i
     int64_t modulo; /* the bytes come again each so many; 0: not */
     int64_t each, wide; /* of fixed ones: `wide` bytes from the lowest on, and again each so many; 0: all of them */
     int64_t factor, low, high, base;
+    uint32_t module; /* addresses are those of this one */
     part_term others[NUMBER_TERMS];
     uint32_t other_count;
 } numbered;
@@ -71,6 +72,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
         return true;
     }
     if (omp_is_thread_number(h, h->instances[instance].func, ir, leaf)) return *step = 1, true;
+    if (task_counts(h, origin, instance, leaf, step)) return true;
     const ir_insn *load = &ir->insns[leaf];
     if ((g->kind != GIFT_ELEMENT && g->kind != GIFT_FRESH) || load->op != IR_LOAD) return false;
     value_sum address = value_address(ir, &ir->insns[load->a]);
@@ -387,14 +389,16 @@ static numbered number_of(hb *h, uint32_t origin, const hb_touch *t)
     uint32_t *at = map_at(&h->numbering->numbers, (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data));
     if (*at == MAP_NONE) {
         *at = h->numbering->numbered.len;
-        vec_push(&h->numbering->numbered, make_number(h, origin, t));
+        numbered made = make_number(h, origin, t);
+        made.module = h->program->funcs.data[t->func].module;
+        vec_push(&h->numbering->numbered, made);
     }
     return h->numbering->numbered.data[*at];
 }
 
 static bool same_others(const hb *h, const numbered *x, const numbered *y)
 {
-    if (x->other_count != y->other_count) return false;
+    if (x->other_count != y->other_count || x->module != y->module) return false;
     for (uint32_t i = 0; i < x->other_count; i++) {
         const part_term *a = &x->others[i], *b = &y->others[i];
         if (a->leaf != b->leaf || a->factor != b->factor || h->instances[a->instance].func != h->instances[b->instance].func) return false;
@@ -575,7 +579,8 @@ bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place
     const pta_site *site = &h->program->sites.data[p->place.site];
     part_sum sum;
     int64_t width;
-    if (site->kind != PTA_STATIC || !site->size || !address_of(h, origin, t, &sum, &width) || sum.span) return false;
+    if (site->kind != PTA_STATIC || site->module != h->program->funcs.data[t->func].module) return false; /* addresses of two modules */
+    if (!site->size || !address_of(h, origin, t, &sum, &width) || sum.span) return false;
     bool behind = sum.add >= (int64_t)(site->start + site->size);
     for (uint32_t i = 0; i < sum.count && behind; i++)
         behind = sum.terms[i].factor > 0 && is_natural(h, origin, &sum.terms[i]);

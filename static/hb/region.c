@@ -119,14 +119,28 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
     return stop >= end;
 }
 
+/* What a load of the block finds that the block has stored there itself: functions with setjmp keep their variables in memory. */
+static ir_value stored_here(const ir_func *ir, uint32_t block, ir_value load)
+{
+    const ir_block *b = &ir->blocks[block];
+    for (ir_value v = load; v-- > b->first;) {
+        if (ir->insns[v].op == IR_CALL) return 0;
+        if (ir->insns[v].op != IR_STORE) continue;
+        bool same = ir->insns[v].width == ir->insns[load].width && value_same_access(ir, &ir->insns[ir->insns[v].a], &ir->insns[ir->insns[load].a]);
+        return same ? value_plain(ir, ir->insns[v].b, 4) : 0;
+    }
+    return 0;
+}
+
 /* The edge on which a setjmp has returned 0: not when it is come back to. */
 static bool is_first_return(const lift_func *f, uint32_t block, uint32_t edge, uint32_t setjmp)
 {
     value_condition c;
     if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
     if (!c.a || c.b || c.imm || c.code != VALUE_EQUAL) return false;
+    if (f->ir->insns[c.a].op == IR_LOAD) c.a = stored_here(f->ir, block, c.a);
     const ir_insn *result = &f->ir->insns[c.a];
-    return result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
+    return c.a && result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
 }
 
 /* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is

@@ -10,8 +10,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Without contexts first: which calls are wild must not depend on contexts. */
-static int open_plain(pta *p, race_error *error)
+/* Without contexts first: which calls are wild must not depend on contexts. `plain`: an analysis that is up to date, or NULL. */
+static int open_plain(pta *p, pta *plain, race_error *error)
 {
     for (uint32_t f = 0; f < p->program->funcs.len; f++) {
         const pta_func *func = &p->program->funcs.data[f];
@@ -21,7 +21,8 @@ static int open_plain(pta *p, race_error *error)
     }
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
-    if (pta_open(p->program, &options, &p->plain, error)) return -1;
+    p->plain = plain;
+    if (!plain && pta_open(p->program, &options, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     pta_close(p->plain);
@@ -29,7 +30,8 @@ static int open_plain(pta *p, race_error *error)
     return 0;
 }
 
-int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
+/* Takes `plain` over, unless it fails. */
+static int open_with(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
         [PTA_CONTEXT_NONE] = &context_none, [PTA_CONTEXT_ORIGIN] = &context_origin, [PTA_CONTEXT_CFA] = &context_cfa};
@@ -59,16 +61,22 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
         p->instances.data[root].live = p->instances.data[root].root = true;
         vec_push(&p->born, root);
     }
-    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, error);
+    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, plain, error);
     if (!status) status = solve_run(p, error);
     if (!status && !p->options.once) dormant_forget(p);
     p->seconds = now() - start;
     if (status) {
+        if (plain) p->plain = NULL;
         pta_close(p);
         p = NULL;
     }
     *out = p;
     return status;
+}
+
+int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
+{
+    return open_with(program, options, NULL, out, error);
 }
 
 /* The uses of one statement in all live instances of its function. */
@@ -85,11 +93,12 @@ static bool *dead_flag(const pta *p, const pta_edit *edit)
     return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
 }
 
-/* From scratch; on failure everything is as it was. */
-static int begin_anew(pta *p, race_error *error)
+/* From scratch; on failure everything is as it was. `current`: but p->plain is up to date. */
+static int begin_anew(pta *p, bool current, race_error *error)
 {
     pta *fresh;
-    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
+    if (open_with(p->program, &p->options, current ? p->plain : NULL, &fresh, error)) return -1;
+    if (current) p->plain = NULL;
     pta old = *p;
     *p = *fresh;
     *fresh = old;
@@ -112,7 +121,8 @@ enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much t
 static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
 {
     id_list uses = {0}, moved = {0};
-    if (p->plain && !p->stale) {
+    bool current = p->plain && !p->stale;
+    if (current) {
         p->plain->targets_changed = false;
         if (update_plain(p, edits, count, before, error)) return -1;
         if (p->plain->targets_changed) context_changed(p, p->plain, &moved);
@@ -145,7 +155,7 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     }
     vec_free(&uses);
     vec_free(&moved);
-    if (p->stale) return begin_anew(p, error);
+    if (p->stale) return begin_anew(p, current, error);
     if (solve_run(p, error)) return -1;
     if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
     return 0;

@@ -101,9 +101,10 @@ static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand sta
         pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0}, at;
         if (value.var == PTA_NO_VAR) continue;
         if (own && var == PTA_NO_VAR) {
+            uint32_t site = g->out->sites.len;
             var = form_new_var(g);
-            form_emit_address(g, var, GENERATE_LOCAL | g->out->sites.len, 0);
-            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | g->out->sites.len,
+            form_emit_address(g, var, GENERATE_LOCAL | site, 0);
+            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
                                                 .start = (uint64_t)(sp.value - 8), .size = 8 * (call->b - IR_CALL_ARGS + 1), .align = 8,
                                                 .name = "arguments"});
         }

@@ -21,8 +21,8 @@
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
- *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what still supports a
- *                fact; dormant.c: fewer facts to keep true
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
+ *                suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *

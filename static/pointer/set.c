@@ -94,95 +94,76 @@ uint32_t set_group(const pta_set *set, uint32_t object)
     return lower_bound(set->keys, 0, set->len, key_make(object, 0));
 }
 
-static int by_key(const void *a, const void *b)
+/* Merges two sorted stretches, a before b, into `to`. Reasons go along, if there are any. */
+static void merge_two(const pta_key *keys, const uint32_t *reasons, uint32_t a, uint32_t b, uint32_t end, pta_key *to,
+                      uint32_t *to_reasons)
 {
-    pta_key x = *(const pta_key *)a, y = *(const pta_key *)b;
-    return x < y ? -1 : x > y;
+    for (uint32_t middle = b, at = a; at < end; at++) {
+        bool first = a < middle && (b == end || keys[a] < keys[b] || (keys[a] == keys[b] && (!reasons || reasons[a] <= reasons[b])));
+        uint32_t from = first ? a++ : b++;
+        to[at] = keys[from];
+        if (reasons) to_reasons[at] = reasons[from];
+    }
 }
 
-enum { MANY_KEYS = 128 };
-
-/* By one byte after the other, without those that are the same in all. */
-static void sort_many(pta_key *keys, uint32_t n)
+static uint32_t run_end(const pta_key *keys, const uint32_t *reasons, uint32_t from, uint32_t count)
 {
-    pta_key *from = keys, *other = base_alloc(n * sizeof *other), *to = other;
-    pta_key all = keys[0], any = keys[0];
-    for (uint32_t i = 1; i < n; i++)
-        all &= keys[i], any |= keys[i];
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        uint32_t first[257] = {0};
-        if (!((all ^ any) >> shift & 255)) continue;
-        for (uint32_t i = 0; i < n; i++)
-            first[(from[i] >> shift & 255) + 1]++;
-        for (unsigned b = 0; b < 256; b++)
-            first[b + 1] += first[b];
-        for (uint32_t i = 0; i < n; i++)
-            to[first[from[i] >> shift & 255]++] = from[i];
-        pta_key *swap = from;
-        from = to;
-        to = swap;
+    while (from + 1 < count && (keys[from] < keys[from + 1] ||
+                                (keys[from] == keys[from + 1] && (!reasons || reasons[from] <= reasons[from + 1]))))
+        from++;
+    return from + 1;
+}
+
+/* By key, then by reason. What is sent to a node are a few sorted stretches, one after the other: these are merged. */
+static void sort_runs(pta_key *keys, uint32_t *reasons, uint32_t n)
+{
+    enum { FEW = 128 };
+    pta_key few[FEW], *other = n <= FEW ? few : base_alloc(n * sizeof *other), *own = keys;
+    uint32_t few_reasons[FEW], *other_reasons = !reasons || n <= FEW ? few_reasons : base_alloc(n * sizeof *other_reasons);
+    uint32_t *own_reasons = reasons;
+    pta_key *from = own, *to = other;
+    uint32_t *from_reasons = own_reasons, *to_reasons = other_reasons;
+    while (run_end(from, from_reasons, 0, n) < n) {
+        for (uint32_t a = 0, b, end; a < n; a = end) {
+            b = run_end(from, from_reasons, a, n);
+            end = b < n ? run_end(from, from_reasons, b, n) : n;
+            merge_two(from, from_reasons, a, b, end, to, to_reasons);
+        }
+        pta_key *keys_before = from;
+        uint32_t *reasons_before = from_reasons;
+        from = to, to = keys_before;
+        if (reasons) from_reasons = to_reasons, to_reasons = reasons_before;
     }
-    if (from != keys) memcpy(keys, from, n * sizeof *keys);
-    free(other);
+    if (from != own) memcpy(own, from, n * sizeof *own);
+    if (reasons && from_reasons != own_reasons) memcpy(own_reasons, from_reasons, n * sizeof *own_reasons);
+    if (other != few) free(other);
+    if (other_reasons != few_reasons) free(other_reasons);
+}
+
+static bool is_sorted(const pta_key *keys, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (keys[i - 1] >= keys[i]) return false;
+    return true;
 }
 
 void keys_sort(pta_key *keys, uint32_t *count)
 {
-    uint32_t n = *count;
-    bool sorted = true;
-    for (uint32_t i = 1; i < n && sorted; i++)
-        sorted = keys[i - 1] < keys[i];
-    if (sorted) return;
-    if (n <= 24) {
-        for (uint32_t i = 1; i < n; i++) {
-            pta_key key = keys[i];
-            uint32_t at = i;
-            for (; at && keys[at - 1] > key; at--)
-                keys[at] = keys[at - 1];
-            keys[at] = key;
-        }
-    } else if (n < MANY_KEYS) {
-        qsort(keys, n, sizeof *keys, by_key);
-    } else {
-        sort_many(keys, n);
-    }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!kept || keys[i] != keys[kept - 1]) keys[kept++] = keys[i];
-    *count = kept;
-}
-
-typedef struct {
-    pta_key key;
-    uint32_t reason;
-} key_reason;
-
-static int by_key_and_reason(const void *a, const void *b)
-{
-    const key_reason *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->reason < y->reason ? -1 : x->reason > y->reason;
+    keys_sort_with(keys, NULL, count);
 }
 
 void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count)
 {
-    enum { FEW = 64 };
     uint32_t n = *count, kept = 0;
-    bool sorted = true;
-    for (uint32_t i = 1; i < n && sorted; i++)
-        sorted = keys[i - 1] < keys[i];
-    if (sorted) return;
-    key_reason few[FEW], *all = n <= FEW ? few : base_alloc(n * sizeof *all);
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = (key_reason){keys[i], reasons[i]};
-    qsort(all, n, sizeof *all, by_key_and_reason);
+    if (is_sorted(keys, n)) return;
+    sort_runs(keys, reasons, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (kept && keys[kept - 1] == all[i].key) continue;
-        keys[kept] = all[i].key;
-        reasons[kept++] = all[i].reason;
+        if (kept && keys[kept - 1] == keys[i]) continue;
+        keys[kept] = keys[i];
+        if (reasons) reasons[kept] = reasons[i];
+        kept++;
     }
     *count = kept;
-    if (all != few) free(all);
 }
 
 /* What divides all distances of single places from one of them, and `all`. */

@@ -2,6 +2,8 @@
  * fills in, `*outside*` does with everything that has escaped whatever unknown code could do, `*wilderness*` what wild pointers do. */
 #include "static/pointer/program.h"
 
+#include <string.h>
+
 #include "static/pointer/maps.h"
 
 static uint32_t address_var(pta_program *program, uint32_t func, uint32_t site, int32_t offset, uint32_t stride)
@@ -83,12 +85,23 @@ static void add_copy(pta_program *program, uint32_t func, const address_home *to
     }
 }
 
+/* Tables of classes of a library that was not analysed, whose functions do nothing with the objects they are called for: an object of
+ * a derived class has them while its base is made, so to a flow-insensitive analysis always. */
+static bool is_quiet_table(const char *name)
+{
+    static const char *const tables[] = {"_ZTVNSt6thread6_StateE"}; /* a destructor, and the pure _M_run */
+    for (unsigned i = 0; name && i < sizeof tables / sizeof *tables; i++)
+        if (!strcmp(name, tables[i])) return true;
+    return false;
+}
+
 static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
 {
     module_map *map = &program->maps->modules[m];
     address_place places[2];
     const address_home *home = address_find(&map->statics, (int64_t)reloc->addr);
     if (!home) return;
+    if (reloc->kind == IMAGE_REL_COPY && is_quiet_table(reloc->name)) return;
     const address_home *original = reloc->kind == IMAGE_REL_COPY ? copied_object(program, m, reloc->name) : NULL;
     if (original) return add_copy(program, func, home, original);
     uint32_t at = address_var(program, func, home->site, (int32_t)((int64_t)reloc->addr - home->start), PTA_SAME);
@@ -130,7 +143,7 @@ static uint32_t add_data(pta_program *program)
     }
     for (uint32_t i = 0; i < program->maps->foreign.capacity; i++) { /* of a library that was not analysed, like stderr */
         const name_entry *entry = &program->maps->foreign.entries[i];
-        if (!entry->name) continue;
+        if (!entry->name || is_quiet_table(entry->name)) continue;
         uint32_t at = address_var(program, func, entry->site, 0, PTA_SAME);
         program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {at, 0}, .src = {external_var(program, func), 0}, .stride = 8});
     }
