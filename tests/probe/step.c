@@ -2,8 +2,9 @@
  * first instructions that they call. The program's handler looks whether what it is shown is its own state.
  *
  *   step kernel     what is traced: a loop with known relations between its registers, between two stops
- *   step PROGRAM    steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; LD_PRELOAD
- * and RACE_OPTIONS of the program are taken from STEP_PRELOAD and STEP_OPTIONS
+ *   step PROGRAM [CALLED]   steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; CALLED: how
+ *                   many of those first instructions (16); LD_PRELOAD and RACE_OPTIONS of the program are taken from
+ *                   STEP_PRELOAD and STEP_OPTIONS
  *
  * The output of the kernel must be what it is without a tracer. */
 #define _GNU_SOURCE
@@ -159,8 +160,9 @@ static int trace(char **argv)
         _exit(127);
     }
     int status;
-    enum { CALLED = 96, FRAME = 600 }; /* the frame of a signal is larger */
-    long steps = 0, sent = 0, since = CALLED;
+    enum { FRAME = 600 }; /* the frame of a signal is larger */
+    const long called = argv[2] ? atol(argv[2]) : 16;
+    long steps = 0, sent = 0, since = called;
     bool stepping = false, in_handler = false;
     uintptr_t last = 0, base = 0;
     waitpid(pid, &status, 0);
@@ -182,7 +184,7 @@ static int trace(char **argv)
             const bool foreign = is_foreign(pid, regs.rip);
             since = foreign ? 0 : since + 1;
             const bool in_kernel = regs.rsp + FRAME > base && regs.rsp < base + FRAME; /* not in a late handler */
-            if (in_kernel && regs.rip != last && (foreign || since < CALLED)) {
+            if (in_kernel && regs.rip != last && (foreign || since < called)) {
                 last = regs.rip;
                 ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[0]), last);
                 ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[7]), 1);
@@ -201,7 +203,7 @@ static int trace(char **argv)
 int main(int argc, char **argv)
 {
     if (argc >= 2 && !strcmp(argv[1], "kernel")) return run_kernel(argc == 3);
-    if (argc == 2) return trace(argv);
-    fprintf(stderr, "usage: step PROGRAM\n");
+    if (argc == 2 || argc == 3) return trace(argv);
+    fprintf(stderr, "usage: step PROGRAM [CALLED]\n");
     return 2;
 }
