@@ -54,7 +54,7 @@ typedef struct client_thread {
     struct {
         const sync_row *row;
         uint64_t sp, return_address;
-    } entered;             /* the last function that only accesses memory; wrap.c */
+    } entered;             /* the last function of the table that checked code has called; wrap.c */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     struct client_stacks *stacks; /* that were seen; stack.c */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
