@@ -48,7 +48,9 @@ static void host_yield(void *context)
 static bool host_read(void *context, uint64_t from, void *to, size_t size)
 {
     size_t done;
-    return dr_safe_read((void *)from, size, to, &done) && done == size;
+    if (!dr_safe_read((void *)from, size, to, &done) || done != size) return false;
+    if (size == sizeof(uint64_t)) stack_read(from, *(const uint64_t *)to);
+    return true;
 }
 
 static const void *host_map(void *context, const char *path, size_t *size)

@@ -54,8 +54,9 @@ typedef struct client_thread {
     struct {
         const sync_row *row;
         uint64_t sp, return_address;
-    } entered;             /* the last function that only accesses memory; wrap.c */
+    } entered;             /* the last function of the table that checked code has called; wrap.c */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
+    struct client_stacks *stacks; /* that were seen; stack.c */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
     client_rep rep[CLIENT_REP_ACTIONS];
 } client_thread;
@@ -132,6 +133,8 @@ void thread_detached(void *context, ft_thread *ft);
 
 /* stack.c */
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
+void stack_read(uint64_t at, uint64_t value); /* a word of the program's memory was read, by a walk perhaps */
+void stack_forget(client_thread *t);          /* the thread ends */
 
 /* wrap.c */
 void wrap_module(const module_data_t *module, const report_module *m);

@@ -124,6 +124,7 @@ static void event_thread_exit(void *drcontext)
         ft_end(t->ft);
         name_mark(t->ft, true);
     }
+    stack_forget(t);
     dr_thread_free(drcontext, t, sizeof *t);
 }
 

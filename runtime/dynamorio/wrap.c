@@ -26,8 +26,21 @@ static void set_arguments(sync_call *call, const dr_mcontext_t *mc)
     call->stack = mc->xsp + sizeof(uint64_t);
 }
 
+/* Has another one ended in a jump to this one (strdup to memcpy, mq_send to mq_timedsend)? It returns to the same call then,
+ * which calls one function only unless it calls through a pointer. Requires a call that is checked: not what libraries
+ * call meanwhile. */
+static bool is_continuation(client_thread *t, const sync_row *row, uint64_t sp, uint64_t return_address)
+{
+    const bool same_call = t->entered.sp == sp && t->entered.return_address == return_address;
+    if (same_call && t->entered.row != row && !report_is_pointer_call(client.report, return_address)) return true;
+    t->entered.row = row;
+    t->entered.sp = sp;
+    t->entered.return_address = return_address;
+    return false;
+}
+
 /* False: it does not concern the program. */
-static bool fill_call(sync_call *call, const client_thread *t, const sync_row *row, const dr_mcontext_t *mc,
+static bool fill_call(sync_call *call, client_thread *t, const sync_row *row, const dr_mcontext_t *mc,
                       uint64_t return_address)
 {
     const report_module *caller = report_module_at(client.report, return_address - 1);
@@ -41,6 +54,10 @@ static bool fill_call(sync_call *call, const client_thread *t, const sync_row *r
     if (!call->is_checked && sync_is_only_ranges(row)) return false;
     set_arguments(call, mc);
     if (sync_is_only_ranges(row) && sync_is_jump(&t->sync, call->stack)) return false;
+    if (call->is_checked && is_continuation(t, row, mc->xsp, return_address)) {
+        if (sync_is_only_ranges(row)) return false;
+        call->is_checked = false; /* its ranges are checked already */
+    }
     call->site = report_call_site(client.report, return_address);
     return true;
 }
@@ -88,18 +105,6 @@ static void after_call(void *wrapcxt, void *user_data)
 
 /* --- functions that only access memory ---------------------------------------------------------------------------- */
 
-/* Has another one ended in a jump to this one (strdup to memcpy)? It returns to the same call then, which calls one
- * function only unless it calls through a pointer. What libraries call meanwhile does not come here. */
-static bool is_continuation(client_thread *t, const sync_row *row, uint64_t sp, uint64_t return_address)
-{
-    const bool same_call = t->entered.sp == sp && t->entered.return_address == return_address;
-    if (same_call && t->entered.row != row && !report_is_pointer_call(client.report, return_address)) return true;
-    t->entered.row = row;
-    t->entered.sp = sp;
-    t->entered.return_address = return_address;
-    return false;
-}
-
 void wrap_entered(const sync_row *row, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
@@ -110,7 +115,7 @@ void wrap_entered(const sync_row *row, app_pc pc)
     size_t done;
     if (!dr_safe_read((void *)mc.xsp, sizeof return_address, &return_address, &done)) return;
     sync_call call;
-    if (!fill_call(&call, t, row, &mc, return_address) || is_continuation(t, row, mc.xsp, return_address)) return;
+    if (!fill_call(&call, t, row, &mc, return_address)) return;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc.xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, &call);
     t->caller.pc = 0;
