@@ -166,6 +166,8 @@ struct pta {
     uint32_t step;
     uint64_t now; /* the rank of what happens in this step: step * GRAPH_SPACING */
     uint64_t live_edges;
+    uint64_t toil, most; /* facts that were propagated, and how many are too many: 0: none are */
+    uint64_t scratch;    /* the same of the analysis from scratch */
     uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
 };
@@ -231,7 +233,7 @@ const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context);
 
 /* --- solve.c ----------------------------------------------------------------------------------------------------------- */
 
-/* Propagates until nothing changes. */
+/* Propagates until nothing changes, or until that has taken too long (pta.most), which makes the analysis stale. */
 int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */
