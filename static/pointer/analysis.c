@@ -66,6 +66,7 @@ static int open_with(pta_program *program, const pta_options *options, pta *plai
     int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, plain, error);
     if (!status) status = solve_run(p, error);
     if (!status && !p->options.once) dormant_forget(p);
+    p->scratch = p->toil;
     p->seconds = now() - start;
     if (status) {
         if (plain) p->plain = NULL;
@@ -157,8 +158,10 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     }
     vec_free(&uses);
     vec_free(&moved);
+    p->toil = 0;
+    p->most = p->options.algorithm == PTA_IPA ? 10000 + 2 * p->scratch : 0;
+    if (!p->stale && solve_run(p, error)) return -1;
     if (p->stale) return begin_anew(p, current, error);
-    if (solve_run(p, error)) return -1;
     if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
     return 0;
 }

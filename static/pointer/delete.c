@@ -405,7 +405,7 @@ static bool decide(pta *p)
         answer_doubts(p);
     } else if (d->suspects.len || d->waning.len) {
         suspect_clear(p);
-        if (is_hopeless(p))
+        if (d->work >= d->most || is_hopeless(p))
             d->work = UINT64_MAX;
         else
             convict(p);
@@ -433,12 +433,12 @@ static void drop_contexts(pta *p)
 bool delete_run(pta *p)
 {
     struct deletion *d = delete_state(p);
-    uint64_t most = patience(p);
+    d->most = patience(p);
     d->work = 0;
     if (d->waning.len) drop_contexts(p);
-    while (d->work < most && decide(p))
+    while (d->work < d->most && decide(p))
         ;
-    if (d->work >= most) return false;
+    if (d->work >= d->most) return false;
     graph_next_step(p);
     for (uint32_t i = 0; i < d->unborn.len; i++)
         if (p->instances.data[d->unborn.data[i]].callers.len) graph_make_live(p, d->unborn.data[i]);

@@ -35,7 +35,7 @@ struct deletion {
     id_list doubted;      /* objects that the wilderness may list no more */
     id_list tamed;        /* those that it does not */
     call_list calls;      /* for use at once */
-    uint64_t work;        /* edges looked at */
+    uint64_t work, most;  /* edges looked at, and how many may be before it is given up */
 };
 
 struct deletion *delete_state(pta *p);

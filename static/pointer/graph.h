@@ -173,6 +173,8 @@ struct pta {
     uint32_t step;
     uint64_t now; /* the rank of what happens in this step: step * GRAPH_SPACING */
     uint64_t live_edges;
+    uint64_t toil, most; /* facts that were propagated, and how many are too many: 0: none are */
+    uint64_t scratch;    /* the same of the analysis from scratch */
     uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
 };
@@ -239,7 +241,7 @@ const image_type *heap_type(const pta_program *program, uint64_t size); /* the o
 
 /* --- solve.c ----------------------------------------------------------------------------------------------------------- */
 
-/* Propagates until nothing changes. */
+/* Propagates until nothing changes, or until that has taken too long (pta.most), which makes the analysis stale. */
 int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */

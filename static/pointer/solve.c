@@ -227,6 +227,7 @@ static void finish_step(pta *p)
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
+        p->toil += c->delta.len;
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
     }
@@ -503,6 +504,8 @@ int solve_run(pta *p, race_error *error)
         }
         for (bool more = true; more;) {
             if (interrupted(p, error)) return -1;
+            if (p->most && p->toil > p->most) p->stale = true;
+            if (p->stale) return 0;
             more = p->new_edges.len;
             if (more)
                 send_new_edges(p);

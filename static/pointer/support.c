@@ -100,6 +100,7 @@ bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, su
         found->hope |= found->rank < GRAPH_SUSPECT;
     }
     found->reason = SET_NO_REASON;
+    *work += in->len;
     if (reason != SET_NO_REASON) return false; /* it never was more than what one neighbour brought */
     if (is_joint(p, node, key, below, &found->rank)) return true;
     found->hope = found->hope || is_joint(p, node, key, GRAPH_SUSPECT, &found->rank);

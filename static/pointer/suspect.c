@@ -268,7 +268,7 @@ static void review_life(pta *p, uint32_t instance)
 static void spread(pta *p)
 {
     struct deletion *d = p->deletion;
-    for (uint32_t facts = 0, lives = 0; facts < d->cleared.len || lives < d->revived.len;) { /* in that order: proofs stay short */
+    for (uint32_t facts = 0, lives = 0; d->work < d->most && (facts < d->cleared.len || lives < d->revived.len);) { /* in that order: proofs stay short */
         if (lives < d->revived.len)
             spread_life(p, d->revived.data[lives++]);
         else
