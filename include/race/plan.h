@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 2 };
+enum { PLAN_VERSION = 3 };
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -73,8 +73,11 @@ typedef struct {
     uint32_t source;       /* 20  in the table of sources, plus 1; 0: unknown */
     uint32_t warnings;     /* 24  ids of the static warnings that the site takes part in, separated by blanks, in the
                                   table of strings; 0: none */
-    uint32_t reserved;     /* 28  0 */
+    uint32_t early;        /* 28  its checks may also be made at any instruction that starts so many bytes before it, or
+                                  less: up to there nothing changes their addresses or the stack pointer, and nothing
+                                  orders anything. At most PLAN_EARLY */
 } plan_site;
+enum { PLAN_EARLY = 255 };
 
 enum { /* bits of plan_site.dead; bits 0 to 15 are the general registers by their machine numbers, rax to r15 */
     PLAN_DEAD_CF = 1 << 16,

@@ -147,6 +147,7 @@ __attribute__((always_inline)) static inline void check_inside(thread_state *t, 
     } else if (site != KEEP_OBJECTS) {
         sync_forget_range(core, e.addr, e.size);
     }
+    if (op == OP_CLEAR) __atomic_add_fetch(&core->pub.cleared, 1, __ATOMIC_SEQ_CST);
     apply(&a, e);
 }
 
@@ -284,7 +285,7 @@ static inline void check(ft_thread *thread, uint64_t addr, uint64_t size, access
     if (is_worth_a_look(core, addr, op) && shadow_settled(&a, addr, size)) return;
     if (is_part && check_quickly(state_of(thread), addr, size, op, site)) return;
     const bool may_be_atomic = size <= 8 && op != OP_CLEAR &&
-                               __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != INSIDE_CALL; /* a reset may be */
+                               __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) == INSIDE_NOT;
     if (may_be_atomic && sync_is_atomic(core, addr)) {
         access_atomically(state_of(thread), addr, op);
         return;

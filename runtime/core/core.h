@@ -93,6 +93,9 @@ struct ft_core {
     uint32_t unused;
     uint64_t given_back; /* read vectors that are no more used: their numbers may mean others now */
     ft_cell *regions[FT_REGION_COUNT];
+    /* Changes whenever memory is cleared. That the thread has made an access in this epoch may be remembered, apart from
+     * cells, as long as this stays the same; it is to be read before the cell. On a line of its own. */
+    _Alignas(64) uint32_t cleared;
 };
 
 /* --- host --------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
  * takes the page away from the owner, makes sure by a heavy barrier that the owner has seen this or that its hazard can
  * be seen, and waits until it is out. From then on the page is locked by an atomic instruction, like a chunk.
  *
+ * An engine's own code may say by INSIDE_QUICK that it is in some page of its thread's, instead of a hazard, and then need
+ * not change the page's number: it must only replace epochs and sites of whole cells that have no vector and get none.
+ *
  * Who has a hazard waits for nobody's, so no two wait for each other. Without a heavy barrier no page has an owner. */
 #include "runtime/core/private.h"
 
@@ -49,7 +52,8 @@ static void revoke(thread_state *t, const block *page, thread_state *owner)
     }
     if (!mine) return;
     barrier_heavy(core);
-    while (__atomic_load_n(&owner->hazard, __ATOMIC_ACQUIRE) == chunk)
+    while (__atomic_load_n(&owner->hazard, __ATOMIC_ACQUIRE) == chunk ||
+           __atomic_load_n(&owner->pub.inside, __ATOMIC_ACQUIRE) == INSIDE_QUICK)
         spin_wait(core);
     for (unsigned i = 0; i < CHUNK_PAGES; i++)
         if (mine >> i & 1) __atomic_store_n(&pages[i].owner, OWNER_SHARED, __ATOMIC_RELEASE);

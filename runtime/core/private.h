@@ -161,7 +161,7 @@ typedef struct { /* readers.c: the vector had the thread's epoch, when so many h
 } known_readers;
 
 enum { MEMOS = 32, KNOWN = 128, DEFERRED = 32, PENDING = 4 };
-enum { INSIDE_NOT, INSIDE_CALL };
+enum { INSIDE_NOT, INSIDE_CALL, INSIDE_QUICK }; /* the last: in an engine's own short way, which waits for nobody (lock.c) */
 typedef enum { RESET_NONE, RESET_CLOCKS, RESET_SLOTS, RESET_MEMORY } reset_kind;
 
 typedef struct thread_state {
@@ -574,7 +574,7 @@ static inline bool sync_has_pending(const thread_state *t)
 }
 static inline void sync_catch_up(thread_state *t) /* every call that is not settled begins so, outside of the core */
 {
-    if (sync_has_pending(t) && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) != INSIDE_CALL) sync_acquire_pending(t);
+    if (sync_has_pending(t) && __atomic_load_n(&t->pub.inside, __ATOMIC_RELAXED) == INSIDE_NOT) sync_acquire_pending(t);
 }
 
 /* stack.c */

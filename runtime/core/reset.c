@@ -56,6 +56,7 @@ static void forget_everything(core_state *core, bool unlock)
     shadow_forget(core);
     pool_forget(core);
     __atomic_add_fetch(&core->pub.given_back, 1, __ATOMIC_SEQ_CST); /* who is outside may look at it */
+    __atomic_add_fetch(&core->pub.cleared, 1, __ATOMIC_SEQ_CST);
     sync_reset(core, unlock);
     spin_lock(core, &core->lock);
     renew_threads(core);

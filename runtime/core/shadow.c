@@ -172,12 +172,16 @@ static uint64_t apply_cells(access_state *a, region *r, uint64_t base, uint64_t 
     while (from < to && a->races + FT_GRANULE * RACES_PER_CELL <= RACES_PENDING) {
         uint64_t stop = (from | (FT_GRANULE - 1)) + 1;
         if (stop > to) stop = to;
-        ft_cell *cell = &r->cells[from / FT_GRANULE], c = cell_load(cell);
-        if (stop - from == FT_GRANULE && cell_apply_simply(a, &c))
-            cell_store(cell, c);
-        else
+        ft_cell *cell = &r->cells[from / FT_GRANULE], before = cell_load(cell), c = before;
+        if (stop - from == FT_GRANULE && cell_apply_simply(a, &c)) {
+            do { /* neighbours are mostly alike */
+                cell_store(cell++, c);
+                from += FT_GRANULE;
+            } while (to - from >= FT_GRANULE && cell_equal(cell_load(cell), before));
+        } else {
             apply_granule(a, cell, base + from, (uint32_t)(stop - from));
-        from = stop;
+            from = stop;
+        }
     }
     return from;
 }

@@ -87,7 +87,7 @@ static plan_status check_sites(const plan *p)
         if (s->first_action > p->action_count || s->action_count > p->action_count - s->first_action)
             return PLAN_BAD_SITE;
         if (s->flags & ~PLAN_CALL || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
-        if (s->warnings >= p->string_bytes || s->reserved) return PLAN_BAD_SITE;
+        if (s->warnings >= p->string_bytes || s->early > PLAN_EARLY) return PLAN_BAD_SITE;
     }
     return PLAN_OK;
 }

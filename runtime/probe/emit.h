@@ -163,6 +163,22 @@ static inline void emit_compare32(code *c, unsigned reg, memory m) /* memory wit
     emit_memory(c, false, 0x39, reg, m);
 }
 
+static inline void emit_compare(code *c, unsigned reg, memory m)
+{
+    emit_memory(c, true, 0x39, reg, m);
+}
+
+static inline memory memory_at(memory m, size_t offset)
+{
+    m.disp += (int32_t)offset;
+    return m;
+}
+
+static inline void emit_fs(code *c) /* a prefix */
+{
+    emit_byte(c, 0x64);
+}
+
 static inline void emit_compare32_zero(code *c, memory m)
 {
     emit_memory(c, false, 0x83, 7, m);
@@ -202,11 +218,26 @@ static inline void emit_move(code *c, unsigned to, unsigned from)
     emit_byte(c, 0xc0 | (from & 7) << 3 | (to & 7));
 }
 
+static inline void emit_exchange(code *c, unsigned a, unsigned b)
+{
+    emit_byte(c, 0x48 | (b >> 3) << 2 | a >> 3);
+    emit_byte(c, 0x87);
+    emit_byte(c, 0xc0 | (b & 7) << 3 | (a & 7));
+}
+
 static inline void emit_shift_right(code *c, unsigned reg, unsigned by)
 {
     emit_byte(c, 0x48 | reg >> 3);
     emit_byte(c, 0xc1);
     emit_byte(c, 0xe8 | (reg & 7));
+    emit_byte(c, by);
+}
+
+static inline void emit_shift_left(code *c, unsigned reg, unsigned by)
+{
+    emit_byte(c, 0x48 | reg >> 3);
+    emit_byte(c, 0xc1);
+    emit_byte(c, 0xe0 | (reg & 7));
     emit_byte(c, by);
 }
 
@@ -225,6 +256,14 @@ static inline void emit_test(code *c, unsigned reg)
     emit_byte(c, 0xc0 | (reg & 7) << 3 | (reg & 7));
 }
 
+static inline void emit_test32(code *c, unsigned reg, uint32_t mask)
+{
+    if (reg >= 8) emit_byte(c, 0x41);
+    emit_byte(c, 0xf7);
+    emit_byte(c, 0xc0 | (reg & 7));
+    emit_int(c, (int32_t)mask);
+}
+
 static inline void emit_test8(code *c, unsigned reg, uint8_t mask) /* the lowest byte of the register */
 {
     emit_byte(c, 0x40 | reg >> 3);
@@ -238,6 +277,13 @@ static inline void emit_load_number(code *c, unsigned reg, uint64_t number)
     emit_byte(c, 0x48 | reg >> 3);
     emit_byte(c, 0xb8 | (reg & 7));
     emit_bytes(c, &number, sizeof number);
+}
+
+static inline void emit_load_number32(code *c, unsigned reg, uint32_t number)
+{
+    if (reg >= 8) emit_byte(c, 0x41);
+    emit_byte(c, 0xb8 | (reg & 7));
+    emit_int(c, (int32_t)number);
 }
 
 static inline void emit_call_absolute(code *c, uint64_t slot) /* through a pointer below 2 GB */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CLOSE = 16, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, FAR_JUMP = 14, PAGE_TRIES = 8 };
+enum { CLOSE = 48, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, FAR_JUMP = 14, PAGE_TRIES = 8 };
 
 /* --- what is there ------------------------------------------------------------------------------------------------ */
 
@@ -400,7 +400,7 @@ static const char *make_tables(probe_module *m)
 {
     const plan *p = m->code.plan;
     const size_t groups = page_size((size_t)p->site_count * sizeof *m->groups);
-    m->code.span_cap = 8 * p->action_count + 40 * p->site_count + 64;
+    m->code.span_cap = 16 * p->action_count + 80 * p->site_count + 64;
     const size_t spans = page_size((size_t)m->code.span_cap * sizeof *m->code.spans);
     const size_t pages = page_size(MOST_PAGES * sizeof *m->pages);
     m->tables_size = groups + spans + pages;
@@ -412,13 +412,13 @@ static const char *make_tables(probe_module *m)
     m->pages = (uint64_t *)((char *)m->tables + groups + spans);
     m->page_cap = MOST_PAGES;
     if (!m->code.record_cap) {
-        m->code.record_cap = 2 * p->action_count + 1;
+        m->code.record_cap = 3 * p->action_count + 1;
         if (m->code.record_cap > PROBE_RECORDS - probe.record_count) return "too many sites";
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
     /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything */
-    const size_t bound = tramp_bound(p->action_count * 2, p->site_count * 8, p->site_count);
+    const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
     for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
         m->code.arena_size = page_size(bound >> shift);
         m->code.arena = near_map(m->start, m->end, m->code.arena_size);

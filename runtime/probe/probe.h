@@ -4,12 +4,14 @@
  *   exec.c      programs that the program executes
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
- *   tramp.c     trampolines: the check with the same-epoch path inlined, the displaced instructions, the way back
+ *   tramp.c     trampolines: checks, the displaced instructions, the way back
+ *   inline.c    a check in a trampoline, with the same-epoch path inlined; several in one go
  *   insn.c      lengths of instructions;  move.c  instructions at another place;  emit.h  a small assembler
  *   near.c      memory that is near to a module
  *   stack.c     stacks of accesses
  *   quick.c     what trampolines call when the inlined path cannot settle it, where that is simple
  *   check.c     and where it is not
+ *   first.S     the simplest of these, which most are
  *   entry.S     the ways in from trampolines and wrappers: registers, flags, stack
  *   wrap.c      calls of the functions of the sync table; thunks.c makes one exported function for each row
  *   callback.c  functions of the program that libraries call back
@@ -165,6 +167,13 @@ typedef struct {
     bool down;
 } probe_rep;
 
+/* A part of a cell that the thread has accessed: in this epoch, when so often memory had been cleared. */
+typedef struct {
+    uint64_t addr;
+    uint32_t epoch, cleared;
+} probe_part;
+enum { PROBE_PARTS = 128, PART_KINDS = 4 }; /* read or written, one byte or two */
+
 typedef struct probe_call probe_call;
 
 typedef struct {             /* of one thread; entry.S knows the first members */
@@ -183,14 +192,23 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their records: the read vector that was found there.
+    /* quick.c: for checks of data that several threads read, by their sites: the read vector that was found there.
      * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
     uint32_t known[PROBE_KNOWN];
     uint64_t known_epoch, known_given_back;
-    struct probe_stacks *stacks; /* stack.c */
+    probe_part parts[PART_KINDS][PROBE_PARTS]; /* by the lowest bits of the address */
+    struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
+    uint32_t readable_next;
+    uint64_t readable[2]; /* pages that this call of a library has read before (system.c); 0: none */
+    bool is_in_call;
 } probe_thread;
+
+static inline unsigned part_kind(bool is_write, uint32_t size)
+{
+    return (is_write ? 2 : 0) + size - 1;
+}
 
 extern __thread probe_thread probe_self __attribute__((tls_model("initial-exec")));
 
@@ -202,13 +220,14 @@ typedef struct {
     bool disabled;         /* the program runs as if there were no engine */
     probe_record *records; /* PROBE_RECORDS of them, reserved */
     uint32_t record_count;
-    uint64_t *low; /* a page below 2 GB: [0] the address of probe_enter_check, [1] of probe_enter_quick */
+    uint64_t *low; /* a page below 2 GB with addresses, by enum low_entry */
     int32_t self_offset; /* of probe_self from the thread pointer */
     probe_module *modules;
     uint32_t module_lock;
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
+    int pid;
     char **environment; /* as it was at the start */
     bool is_child;      /* of a process that was run by the engine too */
     bool low_next;      /* the next reservation must be below 2 GB */
@@ -217,6 +236,17 @@ typedef struct {
 
 extern probe_state probe; /* the one mutable global of this folder, with probe_self */
 enum { PROBE_RECORDS = 1 << 24 };
+
+/* What trampolines call through probe.low. The last four (first.S) are by whether it is a write, then by size: 4 or 8. */
+typedef enum { LOW_CHECK, LOW_QUICK, LOW_FIRST } low_entry;
+extern const char probe_first[], probe_first_end[];
+void probe_first_read_4(void);
+void probe_first_write_4(void);
+void probe_first_read_8(void);
+void probe_first_write_8(void);
+/* Registers that these overwrite: rcx, rdx, rsi, rdi, r8, r9, r10. */
+enum { PROBE_FIRST = 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 };
+bool probe_is_in_first(const ft_thread *thread); /* quick.c: in the middle of one of them: it must not be interrupted */
 
 void probe_enter_check(void);                                  /* entry.S */
 void probe_enter_quick(void);                                  /* entry.S */
@@ -238,6 +268,10 @@ const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible 
 /* All of a file that does not tell its size; to be unmapped. NULL: not possible. */
 char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
+/* In between, what could be read once can be read again: nobody but the program's other threads could have unmapped it, and
+ * then the library's own read would fail too. */
+void sys_call_begins(void);
+void sys_call_ends(void);
 void sys_lock(uint32_t *lock);
 void sys_unlock(uint32_t *lock);
 
@@ -246,7 +280,7 @@ void sys_unlock(uint32_t *lock);
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. */
-enum { STACK_MEMOS = 256, STACK_WORDS = 40 };
+enum { STACK_MEMOS = 2048, STACK_WORDS = 40 };
 typedef struct {
     ft_site site, result; /* result 0: empty */
     uint64_t sp;
@@ -257,12 +291,13 @@ typedef struct {
     } words[STACK_WORDS];
 } stack_memo;
 typedef struct probe_stacks {
-    stack_memo memos[STACK_MEMOS];
+    stack_memo memos[STACK_MEMOS][2]; /* the later one first: what is called from two places has both */
 } probe_stacks;
+extern probe_stacks stack_none; /* empty: of a thread that has none */
 
-static inline stack_memo *stack_memo_of(probe_stacks *stacks, ft_site site, uint64_t sp)
+static inline stack_memo *stack_memos_of(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    return &stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
+    return stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
 }
 /* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
 __attribute__((always_inline)) static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
@@ -271,6 +306,13 @@ __attribute__((always_inline)) static inline bool stack_is_remembered(const stac
     for (uint32_t i = 0; i < memo->count; i++)
         if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
     return true;
+}
+/* What is remembered of this stack, or NULL. Requires the same. */
+__attribute__((always_inline)) static inline const stack_memo *stack_find(probe_stacks *stacks, ft_site site, uint64_t sp)
+{
+    const stack_memo *memos = stack_memos_of(stacks, site, sp);
+    if (__builtin_expect(stack_is_remembered(&memos[0], site, sp), true)) return &memos[0];
+    return stack_is_remembered(&memos[1], site, sp) ? &memos[1] : NULL;
 }
 void stack_forget(void);                               /* the thread ends */
 bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */

@@ -281,8 +281,12 @@ static void make_core(const report_options *options, const char *program)
     if (!probe.low || !probe.records)
         process_refuse("no memory below 2 GB, or not enough of it: use --engine dynamorio");
     ft_set_limits(probe.core, &(ft_limits){.shadow_bytes = options->memory});
-    probe.low[0] = (uint64_t)probe_enter_check;
-    probe.low[1] = (uint64_t)probe_enter_quick;
+    probe.low[LOW_CHECK] = (uint64_t)probe_enter_check;
+    probe.low[LOW_QUICK] = (uint64_t)probe_enter_quick;
+    probe.low[LOW_FIRST] = (uint64_t)probe_first_read_4;
+    probe.low[LOW_FIRST + 1] = (uint64_t)probe_first_read_8;
+    probe.low[LOW_FIRST + 2] = (uint64_t)probe_first_write_4;
+    probe.low[LOW_FIRST + 3] = (uint64_t)probe_first_write_8;
     if (!sys_protect(probe.low, PROBE_PAGE, PROT_READ)) process_refuse("memory cannot be protected");
 }
 
@@ -291,7 +295,7 @@ static void make_core(const report_options *options, const char *program)
 static void event_fork(void)
 {
     if (!probe.ready) return;
-    process.pid = host_pid(NULL);
+    process.pid = probe.pid = host_pid(NULL);
     probe.module_lock = 0;
     signal_forked();
     callback_forked();
@@ -381,8 +385,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     uint64_t thread_pointer;
     __asm__("mov %%fs:0, %0" : "=r"(thread_pointer));
     probe.self_offset = (int32_t)((uint64_t)&probe_self - thread_pointer);
+    process.pid = probe.pid = host_pid(NULL);
     make_core(&options, argv && argv[0] ? argv[0] : "");
-    process.pid = host_pid(NULL);
     signal_start();
     thread_start();
     wrap_start();

@@ -1,11 +1,41 @@
 /* The frequent cases of a check that the inlined path cannot settle: data that several threads read, parts of cells,
  * and the first access of an epoch. Called with signals waiting. What it cannot do is done anew by check.c. */
 #include "runtime/core/quick.h"
+#include "runtime/probe/first.h"
 #include "runtime/probe/probe.h"
+
+#define IS_AT(type, member, value) _Static_assert(offsetof(type, member) == (value), "first.h: " #member)
+IS_AT(probe_thread, busy, SELF_BUSY);
+IS_AT(probe_thread, pending, SELF_PENDING);
+IS_AT(probe_thread, sync.waiting, SELF_WAITING);
+IS_AT(probe_thread, stacks, SELF_STACKS);
+IS_AT(stack_memo, site, MEMO_SITE);
+IS_AT(stack_memo, result, MEMO_RESULT);
+IS_AT(stack_memo, sp, MEMO_SP);
+IS_AT(stack_memo, count, MEMO_COUNT);
+IS_AT(stack_memo, words, MEMO_WORDS);
+IS_AT(thread_state, pub.epoch, THREAD_EPOCH);
+IS_AT(thread_state, pub.inside, THREAD_INSIDE);
+IS_AT(thread_state, pub.core, THREAD_CORE);
+IS_AT(thread_state, deferred_head, THREAD_HEAD);
+IS_AT(thread_state, deferred_tail, THREAD_TAIL);
+IS_AT(thread_state, has_pending, THREAD_PENDING);
+IS_AT(thread_state, stats.slow, THREAD_SLOW);
+IS_AT(thread_state, clock, THREAD_CLOCK);
+IS_AT(core_state, resetting, CORE_RESETTING);
+IS_AT(region, pages, PAGES);
+IS_AT(block, seq, PAGE_SEQ);
+IS_AT(block, form, PAGE_FORM);
+IS_AT(block, objects, PAGE_OBJECTS);
+IS_AT(block, owner, PAGE_OWNER);
+_Static_assert(2 * sizeof(stack_memo) == MEMO_PAIR && STACK_MEMOS == MEMO_MASK + 1, "first.h");
+_Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
+_Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
+_Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
 
 /* What others read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
 static inline bool is_known(probe_thread *self, const thread_state *t, const region *r, uint64_t addr, uint32_t size,
-                            uint32_t number)
+                            ft_site site)
 {
     const core_state *core = core_of_thread(self->thread);
     const uint64_t at = addr & (REGION_SIZE - 1);
@@ -21,20 +51,20 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
     if (!readers) return true;
     const uint64_t given_back = t->known[readers % KNOWN].given_back;
     if (self->known_epoch != epoch || self->known_given_back != given_back) {
-        memset(self->known, 0, sizeof self->known);
+        memset(self->known, 0xff, sizeof self->known); /* no vector has this number, while 0 is in a cell that nobody has read */
         self->known_epoch = epoch;
         self->known_given_back = given_back;
     }
-    self->known[number % PROBE_KNOWN] = readers;
+    self->known[site % PROBE_KNOWN] = readers;
     return true;
 }
 
 /* Where the access is, for the core: its stack, if that is the last one that was seen here. 0: it is not. */
 static inline ft_site remembered_stack(probe_stacks *stacks, ft_site site, uint64_t sp)
 {
-    if (unlikely(!stacks)) return probe.report->options.stack_depth ? 0 : site;
-    const stack_memo *memo = stack_memo_of(stacks, site, sp);
-    return likely(stack_is_remembered(memo, site, sp)) ? memo->result : 0;
+    if (unlikely(stacks == &stack_none)) return probe.report->options.stack_depth ? 0 : site;
+    const stack_memo *memo = stack_find(stacks, site, sp);
+    return memo ? memo->result : 0;
 }
 
 /* Some bytes of a cell that is split: has the thread accessed them in this epoch? */
@@ -82,7 +112,7 @@ __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t n
     const ft_cell *cell = &r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
     if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return false;
     if (op == OP_READ && __atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS &&
-        is_known(self, t, r, addr, size, number))
+        is_known(self, t, r, addr, size, site))
         return true;
     return quick_access(self, r, addr, size, op, site, sp);
 }
@@ -104,7 +134,7 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
     if (unlikely(addr & strange) || unlikely(&t->pub == &probe.nobody) || unlikely(self->sync.waiting))
         return quick_in_general(addr, number, sp);
     region *r = region_at(core, addr);
-    const ft_site where = self->stacks ? remembered_stack(self->stacks, record->site, sp) : 0;
+    const ft_site where = remembered_stack(self->stacks, record->site, sp);
     if (unlikely(!r) || unlikely(!where) || unlikely(sync_has_pending(t)) || unlikely(t->pub.inside))
         return quick_in_general(addr, number, sp);
     __atomic_store_n(&t->pub.inside, INSIDE_CALL, __ATOMIC_RELAXED);
@@ -119,6 +149,17 @@ __attribute__((always_inline)) static inline bool quick_own(probe_thread *self, 
     return true;
 }
 
+/* A handler that came in between would find nothing, but never something wrong. */
+static inline void remember_part(probe_part *part, uint64_t addr, uint32_t epoch, uint32_t cleared)
+{
+    __atomic_store_n(&part->addr, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    part->epoch = epoch;
+    part->cleared = cleared;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&part->addr, addr, __ATOMIC_RELAXED);
+}
+
 /* Bytes and pairs of them: mostly of a cell that is split already, and settled. */
 __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number, uint64_t sp)
 {
@@ -130,8 +171,17 @@ __attribute__((noinline)) static bool quick_part(uint64_t addr, uint32_t number,
         return quick_in_general(addr, number, sp);
     const thread_state *t = (const thread_state *)self->thread;
     const region *r = region_at((core_state *)probe.core, addr);
-    if (r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ)) return true;
-    return quick_in_general(addr, number, sp);
+    const uint32_t epoch = t->pub.epoch; /* before: a reset ends it */
+    const uint32_t cleared = __atomic_load_n(&probe.core->cleared, __ATOMIC_ACQUIRE);
+    const bool is_known = r && is_known_in_split(t, r, addr, size, record->is_write ? OP_WRITE : OP_READ);
+    if (!is_known && !quick_in_general(addr, number, sp)) return false;
+    remember_part(&self->parts[part_kind(record->is_write, size)][addr % PROBE_PARTS], addr, epoch, cleared);
+    return true;
+}
+
+bool probe_is_in_first(const ft_thread *thread)
+{
+    return __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) == INSIDE_QUICK;
 }
 
 /* One function each, so that each saves only what it uses. */

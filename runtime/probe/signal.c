@@ -53,7 +53,7 @@ static bool is_quick_call(const uint8_t *at, const insn *i)
     uint32_t slot;
     if (i->opcode != 0xff || i->modrm != 0x14 || i->disp_size != 4) return false;
     memcpy(&slot, at + i->disp_at, sizeof slot);
-    return slot == (uint32_t)(uint64_t)&probe.low[1];
+    return slot == (uint32_t)(uint64_t)&probe.low[LOW_QUICK];
 }
 
 /* Follows one instruction of ours. */
@@ -254,6 +254,15 @@ static bool undo_quick(greg_t *regs)
     return undo_to_site(&u, regs, from);
 }
 
+/* In first.S: nothing is on the stack but the way back to the trampoline. */
+static bool undo_first(greg_t *regs)
+{
+    memcpy(&regs[REG_RIP], (const void *)regs[REG_RSP], sizeof regs[REG_RIP]);
+    regs[REG_RSP] += 8;
+    const probe_module *m = module_of_trampoline((uint64_t)regs[REG_RIP]);
+    return m && undo_trampoline(m, regs);
+}
+
 /* A jump on its way to a trampoline, in a gap or in a page of puns. */
 static bool undo_jump(greg_t *regs)
 {
@@ -287,6 +296,7 @@ static bool show_program(greg_t *regs)
     if (m) return undo_trampoline(m, regs);
     if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
     if (pc >= (uint64_t)probe_enter_quick && pc < (uint64_t)probe_enter_quick_end) return undo_quick(regs);
+    if (pc >= (uint64_t)probe_first && pc < (uint64_t)probe_first_end) return undo_first(regs);
     return undo_jump(regs);
 }
 
@@ -357,7 +367,8 @@ static void event_signal(int number, siginfo_t *info, void *context)
 {
     probe_thread *self = &probe_self;
     ucontext_t *uc = context;
-    if (!self->busy || is_fault(number, info)) {
+    const bool is_busy = self->busy || probe_is_in_first(self->thread);
+    if (!is_busy || is_fault(number, info)) {
         run_handler(number, info, uc);
         return;
     }

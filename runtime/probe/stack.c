@@ -5,12 +5,33 @@
 
 #include <sys/mman.h>
 
-static stack_memo *memo_of(probe_thread *self, ft_site site, uint64_t sp)
+probe_stacks stack_none;
+
+/* A new memo, in front of the one that was there. NULL: no memory. */
+static stack_memo *memo_new(probe_thread *self, ft_site site, uint64_t sp)
 {
-    if (!self->stacks)
-        self->stacks = sys_map(NULL, sizeof *self->stacks, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-    return self->stacks ? stack_memo_of(self->stacks, site, sp) : NULL;
+    if (self->stacks == &stack_none) {
+        probe_stacks *own = sys_map(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+        if (!own) return NULL;
+        self->stacks = own;
+    }
+    stack_memo *memos = stack_memos_of(self->stacks, site, sp);
+    if (memos[0].result) {
+        memos[1].result = 0; /* a handler may come in between */
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        memos[1].site = memos[0].site;
+        memos[1].sp = memos[0].sp;
+        memos[1].count = memos[0].count;
+        memcpy(memos[1].words, memos[0].words, memos[0].count * sizeof *memos[0].words);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        memos[1].result = memos[0].result;
+        memos[0].result = 0;
+    }
+    memos[0].site = site;
+    memos[0].sp = sp;
+    memos[0].count = 0;
+    memos[0].overflow = false;
+    return memos;
 }
 
 bool stack_read(uint64_t from, void *to, size_t size)
@@ -39,15 +60,9 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
     (void)context;
     probe_thread *self = &probe_self;
     if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
-    stack_memo *memo = memo_of(self, site, self->stack_seen);
-    if (memo && stack_is_remembered(memo, site, self->stack_seen)) return memo->result;
-    if (memo) {
-        memo->result = 0;
-        memo->site = site;
-        memo->sp = self->stack_seen;
-        memo->count = 0;
-        memo->overflow = false;
-    }
+    const stack_memo *known = stack_find(self->stacks, site, self->stack_seen);
+    if (known) return known->result;
+    stack_memo *memo = memo_new(self, site, self->stack_seen);
     stack_place place = {.pc = self->pc_seen, .sp = self->stack_seen, .bp = self->frame_seen};
     uint64_t frames[FT_FRAMES];
     self->walking = memo;
@@ -60,6 +75,8 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
 
 void stack_forget(void)
 {
-    if (probe_self.stacks) sys_unmap(probe_self.stacks, sizeof *probe_self.stacks);
-    probe_self.stacks = NULL;
+    probe_stacks *own = probe_self.stacks;
+    probe_self.stacks = &stack_none; /* first: a signal may come in between, and its handler makes checks */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (own != &stack_none) sys_unmap(own, sizeof *own);
 }

@@ -23,7 +23,7 @@ static struct {
     bool has_key;
 } threads;
 
-__thread probe_thread probe_self = {.thread = &probe.nobody};
+__thread probe_thread probe_self = {.thread = &probe.nobody, .stacks = &stack_none};
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
@@ -150,6 +150,7 @@ void thread_bind(ft_thread *thread)
         self->stack = stack + STACK_SIZE;
     }
     self->sync.ft = thread;
+    memset(self->known, 0xff, sizeof self->known); /* nothing: see quick.c */
     self->thread = thread ? thread : &probe.nobody;
 }
 

@@ -1,66 +1,22 @@
 /* Trampolines.
  *
- * For each displaced instruction: its checks, then the instruction itself at its new place; at the end a jump to behind
- * the last one. A check of 1, 2, 4, 8 or 16 aligned bytes is settled inline when this thread's epoch is in the cell
- * already (runtime/core/core.h, "same-epoch path"):
+ * For each displaced instruction: its checks (inline.c), then the instruction itself at its new place; at the end a jump to
+ * behind the last one.
  *
- *     lea   -128(%rsp), %rsp;  push ...       only when registers are needed that are not dead here
- *     lea   address, a
- *     lahf;  seto %al                         only when flags are not dead
- *     cmpl  $0, concurrent;  je done          one thread: nothing to check
- *     mov   a, b;  shr $26, b;  and $0x1fffff, b
- *     mov   regions(,b,8), b;  test b, b;  je slow
- *     test  $size - 1, a;  jne slow
- *     and   $0x3ffffff, a
- *     mov   %fs:thread, c;  mov epoch(c), c
- *     for each cell: a read: cmp c, read(b,a,4);  je next;   both: cmp c, write(b,a,4);  jne slow;   next:
- *   done:   add $127, %al;  sahf;  pop ...;  lea 128(%rsp), %rsp
+ * Neighbours. Where the plan allows it (plan.h, `early`), the checks of several instructions are made in front of the first of
+ * them, in one go: what is saved, the thread's epoch and the place of their cells serve all. As long as each is settled
+ * inline or by first.S, the instructions then follow without checks. Else the checks are made one by one, each in front of
+ * its own instruction, by a second copy of all of it that is out of line: what calls C never moves.
  *
- * An address that is known now needs neither a nor the first lines. The directory lies below 2 GB, so its address fits
- * into an instruction. The slow part is out of line: it restores all, and calls C (quick.c) with the address, which is
- * computed again; what C cannot do there is done with all registers of the program below the red zone (check.c).
- *
- * Everything between is described by spans, so that a signal handler can be shown the program's own state. */
-#include "runtime/probe/emit.h"
-#include "runtime/probe/insn.h"
-#include "runtime/probe/probe.h"
-
-enum { SLOW_PARTS = 96, SLOW_JUMPS = 16, SITE_LIMIT = 255 };
-
-typedef enum { FORM_FIXED, FORM_COMPUTED, FORM_CALL } check_form;
-
-typedef struct {
-    const plan_action *action;
-    check_form form;
-    uint64_t address; /* FORM_FIXED */
-    uint8_t a, b, c;
-} check_plan;
-
-typedef struct { /* a call of C, out of line */
-    uint32_t record;
-    uint64_t pc;
-    check_plan plan;
-    size_t jumps[SLOW_JUMPS]; /* that lead here */
-    bool by_cell[SLOW_JUMPS]; /* since a cell is not as it should be */
-    uint8_t jump_count, saved_count;
-    uint8_t saved[4];
-    bool flags, overflow; /* saved in rax */
-    size_t back;          /* where it goes on */
-} slow_part;
-
-typedef struct {
-    probe_code *module;
-    code c;
-    slow_part slow[SLOW_PARTS];
-    unsigned slow_count;
-} builder;
+ * Everything is described by spans, so that a signal handler can be shown the program's own state. */
+#include "runtime/probe/tramp.h"
 
 size_t tramp_bound(uint32_t actions, uint32_t instructions, uint32_t ranges)
 {
     return (size_t)actions * 512 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
 }
 
-static void add_span(builder *b, span_kind kind, uint64_t pc, const slow_part *slow)
+void tramp_span(builder *b, span_kind kind, uint64_t pc, const slow_part *slow)
 {
     probe_code *m = b->module;
     if (m->span_count == m->span_cap) {
@@ -96,274 +52,7 @@ static uint32_t add_record(builder *b, const plan_site *site, unsigned number, r
     return at;
 }
 
-/* --- a check ------------------------------------------------------------------------------------------------------ */
-
-static bool is_fast_size(uint32_t size)
-{
-    return size == 1 || size == 2 || size == 4 || size == 8 || size == 16;
-}
-
-static check_form form_of(const plan_action *a, uint64_t bias, uint64_t *address)
-{
-    if (a->kind != PLAN_CHECK || a->count != 1 || a->width != 8 || a->bits != PLAN_NOTHING || !is_fast_size(a->size))
-        return FORM_CALL;
-    const bool has_index = a->index != PLAN_NOTHING, has_base = a->base != PLAN_NOTHING;
-    if ((has_index && a->index >= 16) || a->index == RSP || a->segment == PLAN_SEGMENT_GS) return FORM_CALL;
-    const bool fixed = !has_index && (!has_base || a->base == PLAN_MODULE) && a->segment == PLAN_SEGMENT_NONE;
-    if (fixed) {
-        *address = (uint64_t)a->disp + (a->base == PLAN_MODULE ? bias : 0);
-        const bool usual = *address < (uint64_t)1 << 47 && !(*address & (a->size - 1));
-        return usual ? FORM_FIXED : FORM_CALL;
-    }
-    if ((has_base && a->base >= 16) || a->disp != (int32_t)a->disp) return FORM_CALL;
-    if (a->segment == PLAN_SEGMENT_FS && has_base && has_index) return FORM_CALL;
-    return FORM_COMPUTED;
-}
-
-/* Registers for the check: dead ones first; others are put on the list of those to save. */
-static uint8_t take_register(uint32_t *free, uint32_t *others, slow_part *s)
-{
-    uint32_t *from = *free ? free : others;
-    uint8_t reg = (uint8_t)__builtin_ctz(*from);
-    if (from == others) s->saved[s->saved_count++] = reg;
-    *from &= *from - 1;
-    return reg;
-}
-
-static void choose_registers(check_plan *p, slow_part *s, uint32_t dead)
-{
-    const uint32_t all = 0xffff & ~(1u << RSP), address = (p->action->base < 16 ? 1u << p->action->base : 0) |
-                                                          (p->action->index < 16 ? 1u << p->action->index : 0);
-    uint32_t free = dead & all, others = all & ~free;
-    s->flags = (dead & PLAN_DEAD_STATUS) != PLAN_DEAD_STATUS;
-    s->overflow = s->flags && !(dead & PLAN_DEAD_OF);
-    if (s->flags) {
-        if (!(free & 1 << RAX)) s->saved[s->saved_count++] = RAX;
-        free &= ~(1u << RAX);
-        others &= ~(1u << RAX);
-    }
-    if (p->form == FORM_CALL) return;
-    if (p->form == FORM_COMPUTED) { /* not one of those it is computed from, and not rax while flags are in it */
-        uint32_t good = free & ~address, poor = others & ~address;
-        p->a = take_register(&good, &poor, s);
-        free &= ~(1u << p->a);
-        others &= ~(1u << p->a);
-    }
-    p->b = take_register(&free, &others, s);
-    p->c = take_register(&free, &others, s);
-}
-
-static void emit_save(builder *b, const slow_part *s)
-{
-    if (s->saved_count) emit_move_stack(&b->c, -PROBE_RED_ZONE);
-    for (unsigned i = 0; i < s->saved_count; i++)
-        emit_push(&b->c, s->saved[i]);
-}
-
-static void emit_save_flags(builder *b, const slow_part *s)
-{
-    if (s->flags) emit_byte(&b->c, 0x9f);                  /* lahf */
-    if (s->overflow) emit_bytes(&b->c, "\x0f\x90\xc0", 3); /* seto %al */
-}
-
-static void emit_restore(builder *b, const slow_part *s)
-{
-    if (s->overflow) emit_bytes(&b->c, "\x04\x7f", 2); /* add $127, %al */
-    if (s->flags) emit_byte(&b->c, 0x9e);              /* sahf */
-    for (unsigned i = s->saved_count; i-- > 0;)
-        emit_pop(&b->c, s->saved[i]);
-    if (s->saved_count) emit_move_stack(&b->c, PROBE_RED_ZONE);
-}
-
-/* Into register `to`, when the stack pointer is `pushed` below the program's. */
-static void emit_address(builder *b, const plan_action *a, uint8_t to, int64_t pushed)
-{
-    const int64_t disp = a->disp + (a->base == RSP ? pushed : 0);
-    if (disp != (int32_t)disp) b->c.failed = true;
-    memory m = {.base = a->base < 16 ? a->base : NO_REGISTER,
-                .index = a->index < 16 ? a->index : NO_REGISTER,
-                .scale = a->scale,
-                .disp = (int32_t)disp};
-    if (a->segment == PLAN_SEGMENT_FS) { /* the thread pointer is its own first word */
-        emit_load_fs(&b->c, to, 0);
-        if (m.base == NO_REGISTER)
-            m.base = to;
-        else
-            m.index = to, m.scale = 1;
-    }
-    emit_lea(&b->c, to, m);
-}
-
-static void slow_jump(builder *b, slow_part *s, unsigned condition, bool by_cell)
-{
-    if (s->jump_count == SLOW_JUMPS) {
-        b->c.failed = true;
-        return;
-    }
-    s->by_cell[s->jump_count] = by_cell;
-    s->jumps[s->jump_count++] = emit_branch(&b->c, condition);
-}
-
-static void slow_begins(builder *b, const slow_part *s, bool by_cell)
-{
-    for (unsigned j = 0; j < s->jump_count; j++)
-        if (s->by_cell[j] == by_cell) emit_fill(&b->c, s->jumps[j]);
-}
-
-static uint32_t offset_of(uint64_t address) /* of its cell, in its region */
-{
-    const uint32_t in_region = (1u << FT_REGION_BITS) - 1;
-    return (uint32_t)(address & in_region & ~3u) * (sizeof(ft_cell) / FT_GRANULE);
-}
-
-static uint32_t cells_of(const check_plan *p)
-{
-    return p->action->size < FT_GRANULE ? 1 : p->action->size / FT_GRANULE;
-}
-
-/* A read of what several threads read: all cells have the read vector that was found here last, and what is known of it
- * still is true. Registers are as emit_cells has left them. */
-static void emit_known(builder *b, const check_plan *p, slow_part *s)
-{
-    const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0;
-    for (uint32_t cell = 0; cell < cells_of(p); cell++) {
-        const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
-                          (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
-        if (!cell)
-            emit_load32(&b->c, p->c, m);
-        else
-            emit_compare32(&b->c, p->c, m);
-        if (cell) slow_jump(b, s, JNE, false);
-    }
-    const int32_t self = probe.self_offset;
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + s->record % PROBE_KNOWN * 4));
-    slow_jump(b, s, JNE, false);
-    emit_load_fs(&b->c, p->b, self + (int32_t)offsetof(probe_thread, thread));
-    emit_load32(&b->c, p->c, (memory){p->b, NO_REGISTER, 1, offsetof(ft_thread, epoch)});
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
-    slow_jump(b, s, JNE, false);
-    emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
-    emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
-    slow_jump(b, s, JNE, false);
-    emit_restore(b, s);
-    emit_jump(&b->c, b->c.at + s->back);
-}
-
-static void emit_cells(builder *b, const check_plan *p, slow_part *s, uint32_t offset)
-{
-    const bool is_write = p->action->flags & PLAN_WRITE;
-    const bool is_fixed = p->form == FORM_FIXED;
-    emit_load_fs(&b->c, p->c, probe.self_offset + (int32_t)offsetof(probe_thread, thread));
-    emit_load32(&b->c, p->c, (memory){p->c, NO_REGISTER, 1, offsetof(ft_thread, epoch)});
-    for (uint32_t cell = 0; cell < cells_of(p); cell++) {
-        memory m = {p->b, is_fixed ? NO_REGISTER : p->a, 4, (int32_t)(offset + cell * sizeof(ft_cell))};
-        size_t next = 0;
-        if (!is_write) {
-            m.disp += (int32_t)offsetof(ft_cell, read);
-            emit_compare32(&b->c, p->c, m);
-            next = emit_branch_short(&b->c, JE);
-            m.disp -= (int32_t)offsetof(ft_cell, read);
-        }
-        emit_compare32(&b->c, p->c, m);
-        slow_jump(b, s, JNE, true);
-        if (!is_write) emit_fill_short(&b->c, next);
-    }
-}
-_Static_assert(offsetof(ft_cell, write) == 0 && sizeof(ft_cell) == 16 && FT_GRANULE == 4, "layout");
-
-static void emit_fast_path(builder *b, const check_plan *p, slow_part *s)
-{
-    const uint64_t regions = (uint64_t)&probe.core->regions;
-    const uint32_t in_region = (1u << FT_REGION_BITS) - 1, size = p->action->size;
-    if (p->form == FORM_FIXED) {
-        emit_load(&b->c, p->b, absolute(regions + 8 * (p->address >> FT_REGION_BITS)));
-        emit_test(&b->c, p->b);
-        slow_jump(b, s, JE, false);
-        emit_cells(b, p, s, offset_of(p->address));
-        return;
-    }
-    emit_move(&b->c, p->b, p->a);
-    emit_shift_right(&b->c, p->b, FT_REGION_BITS);
-    emit_and32(&b->c, p->b, FT_REGION_COUNT - 1);
-    emit_load(&b->c, p->b, (memory){NO_REGISTER, p->b, 8, (int32_t)regions});
-    emit_test(&b->c, p->b);
-    slow_jump(b, s, JE, false);
-    if (size > 1) {
-        emit_test8(&b->c, p->a, (uint8_t)(size - 1));
-        slow_jump(b, s, JNE, false);
-    }
-    emit_and32(&b->c, p->a, in_region & ~3u);
-    emit_cells(b, p, s, 0);
-}
-_Static_assert(FT_REGION_COUNT == 1 << (47 - FT_REGION_BITS), "the directory covers 47 bits");
-
-/* C is called, or the inlined path makes it needless. `dead`: registers and flags that may be overwritten. */
-static void emit_action(builder *b, const plan_action *a, uint32_t record, uint64_t pc, uint32_t dead)
-{
-    if (b->slow_count == SLOW_PARTS) {
-        b->c.failed = true;
-        return;
-    }
-    slow_part *s = &b->slow[b->slow_count++];
-    *s = (slow_part){.record = record, .pc = pc};
-    check_plan p = {.action = a};
-    p.form = probe.records[record].kind == RECORD_CHECK ? form_of(a, b->module->bias, &p.address) : FORM_CALL;
-    choose_registers(&p, s, dead);
-    emit_save(b, s);
-    s->plan = p;
-    if (p.form == FORM_COMPUTED)
-        emit_address(b, a, p.a, s->saved_count ? PROBE_RED_ZONE + 8 * s->saved_count : 0);
-    emit_save_flags(b, s);
-    emit_compare32_zero(&b->c, absolute((uint64_t)&probe.core->concurrent));
-    size_t done = 0;
-    if (p.form == FORM_CALL) {
-        slow_jump(b, s, JNE, false);
-    } else {
-        done = emit_branch(&b->c, JE);
-        emit_fast_path(b, &p, s);
-        emit_fill(&b->c, done);
-    }
-    emit_restore(b, s);
-    s->back = b->c.len;
-}
-
-/* Requires the program's registers, and the record's number on the stack. */
-static void emit_call(builder *b, const check_plan *p)
-{
-    const plan_action *a = p->action;
-    const bool through_rax = a->segment == PLAN_SEGMENT_FS && a->base == RAX;
-    const bool quick = p->form != FORM_CALL && !through_rax;
-    if (quick) {
-        emit_push(&b->c, RAX);
-        if (p->form == FORM_FIXED)
-            emit_load_number(&b->c, RAX, p->address);
-        else
-            emit_address(b, a, RAX, PROBE_RED_ZONE + 16);
-    }
-    emit_call_absolute(&b->c, (uint64_t)&probe.low[quick]);
-}
-
-static void emit_slow_parts(builder *b)
-{
-    for (unsigned i = 0; i < b->slow_count; i++) {
-        slow_part *s = &b->slow[i];
-        add_span(b, SPAN_SLOW, s->pc, s);
-        slow_begins(b, s, true);
-        if (s->plan.form != FORM_CALL && !(s->plan.action->flags & PLAN_WRITE)) {
-            emit_known(b, &s->plan, s);
-            add_span(b, SPAN_SLOW, s->pc, s);
-        }
-        slow_begins(b, s, false);
-        emit_restore(b, s);
-        emit_move_stack(&b->c, -PROBE_RED_ZONE);
-        emit_push_number(&b->c, s->record);
-        emit_call(b, &s->plan);
-        emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
-        emit_jump(&b->c, b->c.at + s->back);
-    }
-}
-
-/* --- a range ------------------------------------------------------------------------------------------------------ */
+/* --- an instruction ----------------------------------------------------------------------------------------------- */
 
 static bool is_wanted(const plan_action *a)
 {
@@ -377,9 +66,9 @@ static void emit_before(builder *b, const plan_site *site, uint64_t pc, bool goe
         if (!is_wanted(a) || a->kind == PLAN_CAPTURE) continue;
         const bool rep = a->flags & PLAN_DOWN && a->kind == PLAN_CHECK;
         record_kind kind = a->kind == PLAN_SYNC ? RECORD_SYNC_BEFORE : rep ? RECORD_REP_BEFORE : RECORD_CHECK;
-        emit_action(b, a, add_record(b, site, i, kind, pc), pc, site->dead);
+        inline_action(b, a, add_record(b, site, i, kind, pc), pc, site->dead);
         if (kind == RECORD_SYNC_BEFORE && a->flags & PLAN_ACQUIRE && !goes_on)
-            emit_action(b, a, add_record(b, site, i, RECORD_SYNC_AFTER, pc), pc, site->dead);
+            inline_action(b, a, add_record(b, site, i, RECORD_SYNC_AFTER, pc), pc, site->dead);
     }
 }
 
@@ -391,58 +80,168 @@ static void emit_after(builder *b, const plan_site *site, uint64_t next)
         const bool rep = a->flags & PLAN_DOWN && a->kind == PLAN_CHECK;
         const bool acquire = a->kind == PLAN_SYNC && a->flags & PLAN_ACQUIRE;
         if (!rep && !acquire) continue;
-        add_span(b, SPAN_AFTER, next, NULL);
-        emit_action(b, a, add_record(b, site, i, rep ? RECORD_REP_AFTER : RECORD_SYNC_AFTER, next), next, 0);
+        tramp_span(b, SPAN_AFTER, next, NULL);
+        inline_action(b, a, add_record(b, site, i, rep ? RECORD_REP_AFTER : RECORD_SYNC_AFTER, next), next, 0);
     }
 }
 
-static void emit_range(builder *b, const tramp_range *range)
+/* The instruction at `at`, moved. */
+static void emit_moved(builder *b, const insn *i, const uint8_t *bytes, uint64_t at)
 {
-    probe_code *m = b->module;
+    uint8_t moved[INSN_MOVED];
+    tramp_span(b, SPAN_MOVED, at, NULL);
+    size_t len = insn_move(i, bytes, at, code_here(&b->c), moved);
+    if (!len) b->c.failed = true;
+    emit_bytes(&b->c, moved, len);
+}
+
+static const plan_site *site_of(const builder *b, uint64_t at, const insn *i)
+{
+    const plan_site *site = plan_site_at(b->module->plan, at - b->module->bias);
+    return site && site->length == i->length ? site : NULL;
+}
+
+/* --- runs --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const plan_site *site[RUN_CHECKS];
+    uint8_t number[RUN_CHECKS]; /* of the action at its site */
+    unsigned count;
+    uint32_t registers; /* of all addresses */
+} run_draft;
+
+/* False: they cannot all be in it. */
+static bool join_run(const builder *b, run_draft *run, const plan_site *site)
+{
+    enum { MOST_REGISTERS = 9 }; /* what is left is enough for the checks */
+    for (unsigned i = 0; i < site->action_count; i++) {
+        const plan_action *a = &b->module->plan->actions[site->first_action + i];
+        if (!is_wanted(a) || a->kind == PLAN_CAPTURE) continue;
+        run->registers |= inline_registers(a);
+        if (run->count == RUN_CHECKS || a->flags & PLAN_DOWN || !inline_can_join(b, a) ||
+            __builtin_popcount(run->registers) > MOST_REGISTERS)
+            return false;
+        run->site[run->count] = site;
+        run->number[run->count++] = (uint8_t)i;
+    }
+    return true;
+}
+
+/* The run that begins at `start`. Returns where it ends: behind its last check's instruction; `start`: there is none. */
+static uint64_t find_run(const builder *b, const tramp_range *range, uint64_t start, run_draft *run)
+{
+    uint64_t end = start;
+    insn i;
+    run->count = run->registers = 0;
+    for (uint64_t at = start; at < range->end; at += i.length) {
+        const size_t offset = at - range->start;
+        if (!insn_decode(range->bytes + offset, range->end - at, &i) || i.flow != INSN_PLAIN) break;
+        const plan_site *site = site_of(b, at, &i);
+        if (!site || !site->action_count) continue;
+        run_draft longer = *run;
+        if (at - start > site->early || !join_run(b, &longer, site)) break;
+        *run = longer;
+        end = at + i.length;
+    }
+    return run->count > 1 ? end : start;
+}
+
+/* Returns where it ends. */
+static uint64_t emit_run(builder *b, const tramp_range *range, uint64_t start)
+{
+    run_draft run;
+    if (b->singly || b->run_count == RUNS) return start;
+    const uint64_t end = find_run(b, range, start, &run);
+    if (end == start) return start;
+    run_check checks[RUN_CHECKS];
+    for (unsigned i = 0; i < run.count; i++) {
+        checks[i].action = &b->module->plan->actions[run.site[i]->first_action + run.number[i]];
+        checks[i].record = add_record(b, run.site[i], run.number[i], RECORD_CHECK, start);
+    }
+    tramp_span(b, SPAN_CHECK, start, NULL);
+    inline_run(b, checks, run.count, start, run.site[0]->dead, b->run_count);
+    insn i;
+    for (uint64_t at = start; at < end; at += i.length) {
+        const uint8_t *bytes = range->bytes + (at - range->start);
+        insn_decode(bytes, range->end - at, &i);
+        emit_moved(b, &i, bytes, at);
+    }
+    b->runs[b->run_count++] = (tramp_run){.start = start, .end = end, .back = b->c.len};
+    return end;
+}
+
+/* --- a range ------------------------------------------------------------------------------------------------------ */
+
+/* Returns how its last instruction goes on. */
+static insn_flow emit_range(builder *b, const tramp_range *range)
+{
     insn i = {0};
-    for (uint64_t at = range->start; at < range->end && !b->c.failed; at += i.length) {
+    for (uint64_t at = range->start, next; at < range->end && !b->c.failed; at = next) {
         const uint8_t *bytes = range->bytes + (at - range->start);
         if (!insn_decode(bytes, range->end - at, &i)) {
             b->c.failed = true;
-            return;
+            break;
         }
-        const plan_site *site = plan_site_at(m->plan, at - m->bias);
+        next = at + i.length;
+        const plan_site *site = site_of(b, at, &i);
         const bool goes_on = i.flow == INSN_PLAIN || i.flow == INSN_STRANGE;
-        if (site && site->length != i.length) site = NULL;
         if (site && site->action_count) {
-            add_span(b, SPAN_CHECK, at, NULL);
+            const uint64_t end = emit_run(b, range, at);
+            if (end != at) { /* only what goes on is in it */
+                next = end;
+                continue;
+            }
+            tramp_span(b, SPAN_CHECK, at, NULL);
             emit_before(b, site, at, goes_on);
         }
-        add_span(b, SPAN_MOVED, at, NULL);
-        uint8_t moved[INSN_MOVED];
-        size_t len = insn_move(&i, bytes, at, code_here(&b->c), moved);
-        if (!len) b->c.failed = true;
-        emit_bytes(&b->c, moved, len);
-        if (site && goes_on) emit_after(b, site, at + i.length);
+        emit_moved(b, &i, bytes, at);
+        if (site && goes_on) emit_after(b, site, next);
     }
-    const bool ends = i.flow == INSN_END || i.flow == INSN_JUMP || i.flow == INSN_CALL || i.flow == INSN_CALL_IND;
+    return i.flow;
+}
+
+/* The checks of runs one by one, out of line. */
+static void emit_again(builder *b, const tramp_range *range)
+{
+    b->singly = true;
+    for (unsigned i = 0; i < b->run_count; i++) {
+        tramp_run *run = &b->runs[i];
+        run->again = b->c.len;
+        emit_range(b, &(tramp_range){run->start, run->end, range->bytes + (run->start - range->start)});
+        tramp_span(b, SPAN_AFTER, run->end, NULL);
+        emit_jump(&b->c, b->c.at + run->back);
+    }
+}
+
+static void emit_all(builder *b, const tramp_range *range)
+{
+    const insn_flow flow = emit_range(b, range);
+    const bool ends = flow == INSN_END || flow == INSN_JUMP || flow == INSN_CALL || flow == INSN_CALL_IND;
     if (!ends) {
-        add_span(b, SPAN_AFTER, range->end, NULL);
+        tramp_span(b, SPAN_AFTER, range->end, NULL);
         emit_jump(&b->c, range->end);
     }
+    emit_again(b, range);
+    inline_slow_parts(b);
 }
 
 uint64_t tramp_build(probe_code *module, const tramp_range *range)
 {
     static builder b; /* large; one module at a time is patched */
-    b.module = module;
-    b.slow_count = 0;
-    b.c = (code){.out = module->arena + module->arena_used,
-                 .cap = module->arena_size - module->arena_used,
-                 .at = (uint64_t)(module->arena + module->arena_used)};
     const uint32_t spans = module->span_count, records = module->record_count;
-    emit_range(&b, range);
-    emit_slow_parts(&b);
-    if (b.c.failed) {
+    for (int singly = 0; singly < 2; singly++) {
+        b.module = module;
+        b.slow_count = b.run_count = 0;
+        b.singly = singly;
+        b.c = (code){.out = module->arena + module->arena_used,
+                     .cap = module->arena_size - module->arena_used,
+                     .at = (uint64_t)(module->arena + module->arena_used)};
+        emit_all(&b, range);
+        if (!b.c.failed) break;
         module->span_count = spans;
         module->record_count = records;
-        return 0;
     }
+    if (b.c.failed) return 0;
     module->arena_used += (b.c.len + 15) & ~(size_t)15;
     if (module->arena_used > module->arena_size) module->arena_used = module->arena_size;
     return b.c.at;

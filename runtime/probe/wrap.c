@@ -147,7 +147,9 @@ static void before(void *call)
     wrap_note_caller(c);
     c->birth = NULL;
     if (row->meaning == SYNC_CREATE) begin_create(c);
+    sys_call_begins();
     sync_before(&probe.engine, &probe_self.sync, &c->call);
+    sys_call_ends();
     probe_self.stack_seen = 0;
 }
 
@@ -156,7 +158,9 @@ static void after(void *call)
     probe_call *c = call;
     wrap_note_caller(c);
     if (c->call.row->meaning == SYNC_CREATE) end_create(c);
+    sys_call_begins();
     sync_after(&probe.engine, &probe_self.sync, &c->call, c->result);
+    sys_call_ends();
     probe_self.stack_seen = 0;
 }
 

@@ -54,13 +54,19 @@ class Worker {
 
 public:
     explicit Worker(Queue &queue) : queue_(queue), thread_(&Worker::run, this) {}
-    __attribute__((noinline)) bool idle() const { return idle_ > 0; } // RACE idle
+    bool idle() const;
     long finish()
     {
         thread_.join();
         return sum_; // NORACE: after the join
     }
 };
+
+/* Outside of the class: of an inline function gcc makes a clone that gets the value, and the read moves to its caller. */
+__attribute__((noinline)) bool Worker::idle() const
+{
+    return idle_ > 0; // RACE idle
+}
 
 int main()
 {

@@ -48,14 +48,17 @@ static void name_static(const detect *d, const pta_place *place, char *to, size_
     }
 }
 
-/* The call that the user wants to know: where the object was allocated. */
+/* The call that the user wants to know: where the object was allocated, the outermost of wrappers. */
 static void name_heap(const detect *d, const pta_place *place, char *to, char *key, size_t size, char **about)
 {
     uint64_t offset, addr;
     uint32_t module;
     const image_type *type = detect_place_type(d, place, &offset);
     char where[200] = "", who[160] = "?";
-    if (pta_heap_call(d->p, place, &module, &addr)) {
+    uint32_t level = 0;
+    while (pta_heap_outer_call(d->p, place, level, &module, &addr))
+        level++;
+    if (level) {
         const lift_func *f = lift_func_covering(d->program->modules[module], addr);
         image_line line;
         plain_name(f ? f->name : "?", who, sizeof who);

@@ -42,13 +42,13 @@ typedef struct {
     const hb_touch *touch[2];
     uint32_t origin[2], set[2];
     bool atomic[2], is_volatile, maybe_atomic;
-    bool sure[2]; /* that the origin runs it */
+    uint8_t doubt[2]; /* hb_doubt: that the origin runs it */
 } detect_pair;
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
-int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, bool sure);
+int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_t doubt);
 
 #endif

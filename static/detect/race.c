@@ -23,7 +23,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t guards; /* the same as the access sees them, by number */
     bool wide;       /* to many objects */
     bool exact, fresh;
-    bool sure;       /* that the origin runs it */
+    uint8_t doubt;   /* hb_doubt: that the origin runs it */
     uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
     uint32_t next;   /* class of the group, or HB_NONE */
@@ -76,6 +76,7 @@ typedef struct {
     VEC(uint32_t) company_first; /* in company_stances; one more at the end */
     map64 company_map;
     map64 companies;       /* pairs of numbers: MEET_* */
+    uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -172,6 +173,7 @@ static uint32_t guards_number(search *s, const hb_touch *t, const hb_place *plac
 
 static bool guarded(search *s, uint32_t a, uint32_t b)
 {
+    if (!s->guards.data[a].len || !s->guards.data[b].len) return false;
     uint32_t *known = map_at(&s->guarded, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     if (*known == MAP_NONE) *known = hb_guarded(&s->guards.data[a], &s->guards.data[b]);
     return *known;
@@ -180,7 +182,7 @@ static bool guarded(search *s, uint32_t a, uint32_t b)
 static bool same_class(const class *x, const class *y)
 {
     return x->stance == y->stance && x->set == y->set && x->guards == y->guards && x->wide == y->wide && x->exact == y->exact &&
-           x->fresh == y->fresh && x->sure == y->sure && x->taken == y->taken;
+           x->fresh == y->fresh && x->doubt == y->doubt && x->taken == y->taken;
 }
 
 static void add_member(search *s, group *g, const class *like, member m)
@@ -239,9 +241,9 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
-            like.sure = hb_runs_surely(d->h, like.origin, t->instance);
+            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
-            int cost = detect_rank_side(d, like.origin, t, like.sure) + (like.fresh ? DEFERRED : 0);
+            int cost = detect_rank_side(d, like.origin, t, like.doubt) + (like.fresh ? DEFERRED : 0);
             if (cost < g->floor) g->floor = cost;
         }
     }
@@ -353,9 +355,16 @@ static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
     return found;
 }
 
+enum { FEW = 1024 };
+
 /* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
 static uint32_t meeting(search *s, uint32_t a, uint32_t b)
 {
+    if (a < FEW && b < FEW) {
+        uint8_t *few = &s->few_companies[a * FEW + b];
+        if (!*few) *few = (uint8_t)(find_meeting(s, a < b ? a : b, a < b ? b : a) + 1);
+        return *few - 1u;
+    }
     uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
     if (*known == MAP_NONE) *known = find_meeting(s, a, b);
     return *known;
@@ -386,7 +395,8 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             }
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
-                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .sure = {ca->sure && sure, cb->sure && sure}, .set = {ca->set, cb->set},
+                                .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
+                                .doubt = {sure ? ca->doubt : HB_WILD, sure ? cb->doubt : HB_WILD},
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
             detect_warning w = {.kind = DETECT_RACE, .why = why};
@@ -519,12 +529,19 @@ static void search_object(search *s, uint32_t first, uint32_t end)
     for (uint32_t g = 0; g < s->groups.len; g++)
         starts[g] = (group_start){s->groups.data[g].extent->low, g};
     if (s->groups.len) qsort(starts, s->groups.len, sizeof *starts, by_low);
-    for (uint32_t i = 0; i < s->groups.len; i++)
-        for (uint32_t k = i; k < s->groups.len && starts[k].low < s->groups.data[starts[i].group].extent->high; k++)
+    uint32_t *writer = base_alloc((s->groups.len + 1) * sizeof *writer); /* the first that writes, from here on */
+    writer[s->groups.len] = s->groups.len;
+    for (uint32_t i = s->groups.len; i-- > 0;)
+        writer[i] = s->groups.data[starts[i].group].write ? i : writer[i + 1];
+    for (uint32_t i = 0; i < s->groups.len; i++) {
+        const group *of = &s->groups.data[starts[i].group];
+        for (uint32_t k = of->write ? i : writer[i]; k < s->groups.len && starts[k].low < of->extent->high; k = of->write ? k + 1 : writer[k + 1])
             if (starts[i].group < starts[k].group)
                 pair_groups(s, pairs, starts[i].group, starts[k].group);
             else
                 pair_groups(s, pairs, starts[k].group, starts[i].group);
+    }
+    free(writer);
     free(starts);
     for (uint32_t g = 0; g < s->groups.len; g++) {
         group *of = &s->groups.data[g];
@@ -579,7 +596,7 @@ static void settle_deferred(search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d};
+    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
     collect(&s);
     find_origins(&s);
     for (uint32_t first = 0, end; first < s.entries.len; first = end) {
@@ -603,6 +620,7 @@ void detect_races(detect *d)
     vec_free(&s.company_first);
     map_free(&s.company_map);
     map_free(&s.companies);
+    free(s.few_companies);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);

@@ -1,7 +1,7 @@
 /* How sure a pair is. The rank orders warnings: what is surely one place, surely two threads, surely without locks comes first. */
 #include "static/detect/private.h"
 
-enum { MEMBER = 10, FRAME = 18, ARRAY = 25 }; /* costs of not knowing that both are to one variable */
+enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowing that both are to one variable */
 
 static void because(detect_warning *w, const char *reason, int cost)
 {
@@ -11,20 +11,23 @@ static void because(detect_warning *w, const char *reason, int cost)
     if (w->reason_count < DETECT_REASONS) w->reasons[w->reason_count++] = reason;
 }
 
+/* An object of an allocator of the program's own, and nobody knows who has called it: all that it has ever allocated looks like one. */
+static bool is_common(const detect *d, uint32_t site, uint32_t context)
+{
+    uint32_t calls[PTA_HEAP_CALLS];
+    if (d->program->sites.data[site].kind != PTA_HEAP) return false;
+    pta_place place = {.site = site, .context = context};
+    return pta_heap_calls(d->p, &place, calls) && d->program->funcs.data[d->program->calls.data[calls[0]].caller].clone;
+}
+
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b)
 {
     uint32_t site, context;
     hb_object_at(d->h, a->object, &site, &context);
     uint8_t kind = d->program->sites.data[site].kind;
-    if (a->stride || b->stride) return ARRAY;
-    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER;
-}
-
-enum { UNSURE = 30 };
-
-int detect_rank_unsure(void)
-{
-    return UNSURE;
+    int common = is_common(d, site, context) ? COMMON : 0;
+    if (a->stride || b->stride) return ARRAY + common;
+    return kind == PTA_STATIC || kind == PTA_LIBRARY ? 0 : kind == PTA_FRAME ? FRAME : MEMBER + common;
 }
 
 typedef struct {
@@ -32,24 +35,35 @@ typedef struct {
     int cost;
 } cost;
 
+static const cost doubts[HB_DOUBTS] = {
+    [HB_DYING] = {"one side runs there only when the program gives up", 20},
+    [HB_MANY] = {"one side runs there only if a call that may be to many functions leads to it", 25},
+    [HB_WILD] = {"one side runs there only if a call through an unknown pointer leads to it", 30},
+};
+
+int detect_rank_unsure(void)
+{
+    return doubts[HB_WILD].cost;
+}
+
 /* What speaks against one side. Returns the number. */
-static uint32_t side_costs(const hb_origin *o, const hb_touch *t, bool sure, cost out[5])
+static uint32_t side_costs(const hb_origin *o, const hb_touch *t, uint8_t doubt, cost out[5])
 {
     uint32_t n = 0;
     if (t->place_count > 4) out[n++] = (cost){"an access may be to many objects", 15};
-    if (o->kind == HB_EVENT || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
+    if ((o->kind == HB_EVENT && !o->certain) || o->kind == HB_SIGNAL || o->kind == HB_AT_EXIT) out[n++] = (cost){"one side is an event", 10};
     if (o->kind == HB_OUTSIDE) out[n++] = (cost){"one side is called by code that was not analysed", 40};
-    if (!sure) out[n++] = (cost){"one side runs there only if a call through an unknown pointer leads to it", UNSURE};
+    if (doubts[doubt].reason) out[n++] = doubts[doubt];
     if (t->flags & HB_LIBRARY) out[n++] = (cost){"one side is made by a library function", 3};
     return n;
 }
 
-int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, bool sure)
+int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_t doubt)
 {
     cost costs[5];
     uint32_t count;
     int sum = 0;
-    for (uint32_t i = side_costs(&hb_origins(d->h, &count)[origin], t, sure, costs); i-- > 0;)
+    for (uint32_t i = side_costs(&hb_origins(d->h, &count)[origin], t, doubt, costs); i-- > 0;)
         sum += costs[i].cost;
     return sum;
 }
@@ -70,14 +84,20 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
         because(w, "both accesses are somewhere in one array", ARRAY);
+    if (is_common(d, pair->place[0]->place.site, pair->place[0]->place.context))
+        because(w, "the object is one of all that an allocator of the program has made", COMMON);
     for (unsigned i = 0; i < 2; i++) {
         cost costs[5];
-        for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->sure[i], costs); k < n; k++)
+        for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->doubt[i], costs); k < n; k++)
             because(w, costs[k].reason, costs[k].cost);
     }
     bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
-    if (held[0] && held[1])
+    if (held[0] && held[1] && hb_may_share_lock(d->h, pair->set[0], pair->set[1]))
+        because(w, "both sides hold locks, which may be the same one", 25);
+    else if (held[0] && held[1])
         because(w, "both sides hold locks, but none in common", 12);
+    else if ((held[0] || held[1]) && hb_has_waited(d->h, (hb_point){pair->touch[held[0]]->instance, pair->touch[held[0]]->insn}))
+        because(w, "one side holds a lock, the other none but has waited for a condition", 18);
     else if (held[0] || held[1])
         because(w, "one side holds a lock, the other none", 1);
     else

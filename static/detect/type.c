@@ -123,8 +123,39 @@ static void take_word(void *with, const pta_place *word, const pta_places *holds
         r->changed |= give(d, &holds->data[i], target);
 }
 
+typedef struct {
+    uint64_t addr;
+    uint32_t call;
+} call_at;
+
+static int by_addr(const void *a, const void *b)
+{
+    const call_at *x = a, *y = b;
+    if (x->addr != y->addr) return x->addr < y->addr ? -1 : 1;
+    return x->call < y->call ? -1 : x->call > y->call;
+}
+
+/* The first of the calls at an address. */
+static uint32_t first_at(const call_at *calls, uint32_t count, uint64_t addr)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (calls[middle].addr < addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void take_sizes(detect *d)
 {
+    uint32_t count = d->program->calls.len;
+    call_at *calls = base_alloc(count * sizeof *calls);
+    for (uint32_t c = 0; c < count; c++)
+        calls[c] = (call_at){d->program->calls.data[c].addr, c};
+    if (count) qsort(calls, count, sizeof *calls, by_addr);
     for (uint32_t o = 0; o < d->type_count; o++) {
         uint32_t site, context, module;
         uint64_t addr;
@@ -132,13 +163,14 @@ static void take_sizes(detect *d)
         if (d->program->sites.data[site].kind != PTA_HEAP || d->types[o]) continue;
         pta_place place = {.site = site, .context = context, .exact = true};
         if (!pta_heap_call(d->p, &place, &module, &addr)) continue;
-        for (uint32_t c = 0; c < d->program->calls.len; c++) {
-            const pta_call *call = &d->program->calls.data[c];
-            if (call->addr != addr || d->program->funcs.data[call->caller].module != module) continue;
+        for (uint32_t c = first_at(calls, count, addr); c < count && calls[c].addr == addr; c++) {
+            const pta_call *call = &d->program->calls.data[calls[c].call];
+            if (d->program->funcs.data[call->caller].module != module) continue;
             const pta_size *size = &call->sizes[d->program->sites.data[site].sized ? d->program->sites.data[site].sized - 1 : 0];
             if (size->exact) d->types[o] = image_struct_of_size(d->program->modules[module]->img, size->multiple);
         }
     }
+    free(calls);
 }
 
 enum { ROUNDS = 4 };

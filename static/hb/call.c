@@ -57,6 +57,7 @@ static int by_caller(const void *a, const void *b)
 
 bool hb_spawns(const hb *h, const pta_call_edge *edge)
 {
+    if (h->spawns) return h->spawns[edge - h->edges];
     return h->program->calls.data[edge->call].spawn != PTA_SPAWN_NONE || h->instances[edge->caller].func == h->program->outside;
 }
 
@@ -119,6 +120,25 @@ static uint32_t *find_callees_first(const hb *h)
     return order;
 }
 
+/* Those that a thread goes on in, whichever call leads to them. */
+static void find_runs(hb *h)
+{
+    uint32_t *last = base_alloc_zero(h->instance_count, sizeof *last), count = 0; /* per callee: the caller that has it already, + 1 */
+    h->runs_first = base_alloc((h->instance_count + 1) * sizeof *h->runs_first);
+    h->runs = base_alloc(h->edge_count * sizeof *h->runs);
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        h->runs_first[i] = count;
+        for (uint32_t e = h->out_first[i]; e < h->out_first[i + 1]; e++) {
+            uint32_t callee = h->edges[e].callee;
+            if (h->spawns[e] || last[callee] == i + 1) continue;
+            last[callee] = i + 1;
+            h->runs[count++] = callee;
+        }
+    }
+    h->runs_first[h->instance_count] = count;
+    free(last);
+}
+
 void hb_calls_open(hb *h)
 {
     h->instance_count = pta_instance_count(h->p);
@@ -132,6 +152,10 @@ void hb_calls_open(hb *h)
     h->edge_count = pta_call_graph(h->p, &h->edges);
     if (h->edge_count) qsort(h->edges, h->edge_count, sizeof *h->edges, by_caller);
     drop_shares(h);
+    bool *spawns = base_alloc(h->edge_count * sizeof *spawns);
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        spawns[e] = hb_spawns(h, &h->edges[e]);
+    h->spawns = spawns;
     h->out_first = base_alloc_zero(h->instance_count + 1, sizeof *h->out_first);
     h->in_first = base_alloc_zero(h->instance_count + 2, sizeof *h->in_first);
     h->in_edge = base_alloc(h->edge_count * sizeof *h->in_edge);
@@ -145,6 +169,7 @@ void hb_calls_open(hb *h)
     }
     for (uint32_t e = 0; e < h->edge_count; e++)
         h->in_edge[h->in_first[h->edges[e].callee + 1]++] = e;
+    find_runs(h);
     h->callees_first = find_callees_first(h);
 }
 
@@ -158,7 +183,10 @@ void hb_calls_close(hb *h)
     free(h->instances);
     free(h->call_insn);
     free(h->edges);
+    free(h->spawns);
     free(h->out_first);
+    free(h->runs_first);
+    free(h->runs);
     free(h->in_first);
     free(h->in_edge);
     free(h->callees_first);

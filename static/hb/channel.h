@@ -42,6 +42,17 @@ bool hb_condition_means(const value_condition *c, uint8_t when);
 /* The edges on which a call has done what `when` asks for. */
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out);
 
+/* --- publish.c ---- */
+typedef struct {
+    const hb_touch *touch;     /* the load */
+    value_condition condition; /* what was found: not zero */
+} hb_look;
+/* Whether a branch finds that a variable, of which there is one and which begins with zero, is set. */
+bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out);
+/* Who sets the variable to something else than zero. False: they and the one who looks at it do not agree on a lock, or on atomics.
+ * `locked` becomes false when it is not a lock. */
+bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked);
+
 /* --- join.c ---- */
 /* The calls that wait for a thread of which there is only one, by whomever. */
 void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges);

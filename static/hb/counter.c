@@ -100,6 +100,12 @@ static bool ends_with(const ir_func *ir, uint32_t l, ir_value phi, int64_t step,
         uint32_t block = ir->loop_blocks[loop->first_block + b];
         if (!value_test(ir, block, true, &c) || !c.a || !is_exit(ir, l, block)) continue;
         value_sum a = value_of(ir, c.a), z = c.b ? value_of(ir, c.b) : (value_sum){.known = true, .add = c.imm};
+        if (c.b && z.known && z.count == 1 && z.terms[0].leaf == phi) { /* `n > i` */
+            value_sum other = a;
+            a = z;
+            z = other;
+            c.code = value_mirror(c.code);
+        }
         if (!a.known || a.count != 1 || a.terms[0].leaf != phi || a.terms[0].factor != 1 || (a.add && a.add != step)) continue;
         bool included = c.code == 14 || c.code == 15 || c.code == 6 || c.code == 7;
         bool behind = !a.add && (block != loop->header || loop->block_count == 1); /* the body has run when it is compared */

@@ -40,24 +40,49 @@ static bool share(const pta_places *a, const pta_places *b)
     return false;
 }
 
-/* Whether an event and a loop may have the same base. */
-static bool belongs(const hb *h, const hb_origin *o, const loop_call *loop)
+/* The bases that the events at some places may have, as far as all of them are known. */
+static void bases_of(hb *h, pta_places *events, int at)
+{
+    pta_places bases = {0}, held = {0};
+    bool known = events->len;
+    for (uint32_t i = 0; i < events->len && known; i++) {
+        pta_place word = events->data[i];
+        word.offset += at;
+        known = word.exact;
+        hb_holds(h, &word, &held);
+        known &= held.len > 0;
+        for (uint32_t k = 0; k < held.len; k++)
+            vec_push(&bases, held.data[k]);
+    }
+    if (!known) vec_clear(&bases);
+    vec_free(events);
+    vec_free(&held);
+    *events = bases;
+}
+
+typedef enum { BELONGS_NOT, BELONGS_PERHAPS, BELONGS } belonging;
+
+/* Whether an event and a loop may have the same base, or have. */
+static belonging belongs(hb *h, const hb_origin *o, const loop_call *loop)
 {
     pta_places mine = {0}, its = {0};
-    bool found = !o->by || o->by->kind != SYNC_EVENT || !o->sites.len;
+    bool found = !o->by || o->by->kind != SYNC_EVENT || !o->sites.len, surely = !found;
     argument(h, loop->at.instance, loop->call, loop->sync->arg, &its);
-    for (uint32_t s = 0; s < o->sites.len && !found; s++) {
+    surely &= its.len == 1;
+    for (uint32_t s = 0; s < o->sites.len && (!found || surely); s++) {
         const hb_call *call = hb_call_at(h, h->instances[o->sites.data[s].instance].func, o->sites.data[s].insn);
         if (!call) {
-            found = true;
+            found = true, surely = false;
             break;
         }
         argument(h, o->sites.data[s].instance, call, o->by->arg, &mine);
-        found = share(&mine, &its);
+        if (o->by->other >= 0) bases_of(h, &mine, o->by->other);
+        found |= share(&mine, &its);
+        surely &= mine.len == 1 && share(&mine, &its);
     }
     vec_free(&mine);
     vec_free(&its);
-    return found;
+    return !found ? BELONGS_NOT : surely ? BELONGS : BELONGS_PERHAPS;
 }
 
 static void carry(hb *h, hb_origin *o, hb_point at)
@@ -109,6 +134,21 @@ static void carry_to_ends(hb *h, hb_origin *o)
     }
 }
 
+/* The loops that run an event. Of a base, one loop runs at a time, as libevent sees to: where it is known which one is for the event's
+ * base, others of which it is not known are for others. */
+static void place_event(hb *h, hb_origin *o, const loop_calls *loops)
+{
+    belonging *all = base_alloc_zero(loops->len, sizeof *all), most = BELONGS_NOT;
+    for (uint32_t l = 0; l < loops->len; l++) {
+        if (loops->data[l].sync->kind != SYNC_EXIT) all[l] = belongs(h, o, &loops->data[l]);
+        if (all[l] > most) most = all[l];
+    }
+    for (uint32_t l = 0; l < loops->len && most != BELONGS_NOT; l++)
+        if (all[l] == most) carry(h, o, loops->data[l].at);
+    o->certain = most == BELONGS;
+    free(all);
+}
+
 void hb_events_place(hb *h)
 {
     loop_calls loops = {0};
@@ -118,11 +158,9 @@ void hb_events_place(hb *h)
         bool key = o->by && o->by->kind == SYNC_KEY;
         if (o->kind == HB_AT_EXIT) carry_to_end(h, o);
         if (key) carry_to_ends(h, o);
-        for (uint32_t l = 0; l < loops.len; l++) {
-            bool exits = loops.data[l].sync->kind == SYNC_EXIT;
-            if (o->kind == HB_AT_EXIT && exits) carry(h, o, loops.data[l].at);
-            if (o->kind == HB_EVENT && !key && !exits && belongs(h, o, &loops.data[l])) carry(h, o, loops.data[l].at);
-        }
+        for (uint32_t l = 0; l < loops.len; l++)
+            if (o->kind == HB_AT_EXIT && loops.data[l].sync->kind == SYNC_EXIT) carry(h, o, loops.data[l].at);
+        if (o->kind == HB_EVENT && !key) place_event(h, o, &loops);
     }
     vec_free(&loops);
 }

@@ -100,43 +100,95 @@ static ir_value root_of(const ir_func *ir, ir_value leaf)
     return root ? root : leaf;
 }
 
+/* Whether the result of another call may be the object, too. */
+static bool returns_it(const hb *h, const hb_touch *t, uint32_t insn, const hb_place *p)
+{
+    const hb_call *call = hb_call_at(h, t->func, insn);
+    uint32_t ret = call ? h->program->calls.data[call->call].ret : PTA_NO_VAR;
+    pta_places places = {0};
+    if (ret == PTA_NO_VAR) return call == NULL;
+    hb_points_to(h, t->instance, (pta_operand){ret, 0}, &places);
+    bool found = false;
+    for (uint32_t i = 0; i < places.len && !found; i++)
+        found = places.data[i].site == p->place.site && places.data[i].context == p->place.context;
+    vec_free(&places);
+    return found;
+}
+
+/* The call of this function that has allocated the object which a pointer is to, if it is to this one. The pointer may be a choice of the
+ * results of several allocators. */
+static bool made_by(const hb *h, const hb_touch *t, const hb_place *p, const ir_func *ir, ir_value leaf, ir_value *made)
+{
+    enum { ALLOCATORS = 4 };
+    const ir_insn *phi = &ir->insns[leaf];
+    uint32_t calls[PTA_HEAP_CALLS], heap = pta_heap_calls(h->p, &p->place, calls), count = phi->op == IR_PHI ? phi->b : 1;
+    *made = 0;
+    if (count > ALLOCATORS) return false;
+    for (uint32_t k = 0; k < count; k++) {
+        ir_value root = phi->op == IR_PHI ? value_plain(ir, ir->args[phi->a + k], 8) : leaf;
+        const ir_insn *result = &ir->insns[root];
+        if (result->op == IR_CONST && !result->imm) continue;
+        if (result->op != IR_RESULT || result->var != IR_RAX) return false;
+        uint32_t at = ir->insns[result->a].insn;
+        bool own = false;
+        for (uint32_t i = 0; i < heap && !own; i++)
+            own = h->program->calls.data[calls[i]].caller == t->func && h->call_insn[calls[i]] == at;
+        if (own && !*made)
+            *made = root;
+        else if (own || returns_it(h, t, at, p))
+            return false;
+    }
+    return *made;
+}
+
 bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p)
 {
+    enum { FEW = 4 };
     const lift_func *f = hb_code(h, t->func);
-    uint32_t calls[PTA_HEAP_CALLS];
     if (t->flags & HB_LIBRARY || !t->ir || f->ir->insns[t->ir].op != IR_ACCESS) return false;
-    if (h->program->sites.data[p->place.site].kind != PTA_HEAP || t->place_count != 1) return false;
+    if (h->program->sites.data[p->place.site].kind != PTA_HEAP || t->place_count > FEW) return false;
     value_sum sum = value_address(f->ir, &f->ir->insns[t->ir]);
     if (!sum.known || sum.count == 0) return false;
     for (uint32_t k = 0; k < sum.count; k++) {
-        ir_value root = root_of(f->ir, sum.terms[k].leaf);
-        const ir_insn *result = &f->ir->insns[root];
-        if (sum.terms[k].factor != 1 || result->op != IR_RESULT || result->var != IR_RAX) continue;
-        uint32_t made = f->ir->insns[result->a].insn;
-        for (uint32_t i = 0, n = pta_heap_calls(h->p, &p->place, calls); i < n; i++)
-            if (h->program->calls.data[calls[i]].caller == t->func && h->call_insn[calls[i]] == made)
-                return !is_out(h, t->func, f, root, made, t->insn);
+        ir_value leaf = root_of(f->ir, sum.terms[k].leaf), made;
+        if (sum.terms[k].factor != 1 || !made_by(h, t, p, f->ir, leaf, &made)) continue;
+        if (t->place_count != 1 && leaf == made) continue;
+        uint32_t call = f->ir->insns[f->ir->insns[made].a].insn;
+        return !is_out(h, t->func, f, leaf, call, t->insn) && (leaf == made || !is_out(h, t->func, f, made, call, t->insn));
     }
     return false;
 }
 
-bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
+/* The words that hold each object, in their order: asked for object by object, going through all words each time would be the most of the
+ * work on a large program. */
+static void index_holders(hb *h)
 {
-    for (uint32_t w = *from; w < h->memory.len; w++) {
+    h->has_holders = true;
+    for (uint32_t w = h->memory.len; w-- > 0;) {
         const hb_word *word = &h->memory.data[w];
         uint32_t holder = hb_object(h, word->word.site, word->word.context);
         uint8_t kind = h->program->sites.data[word->word.site].kind;
-        if (holder == object || kind == PTA_LIBRARY || kind == PTA_EXTERNAL || hb_stays(h, holder)) continue;
-        for (uint32_t i = 0; i < word->count; i++) {
+        if (kind == PTA_LIBRARY || kind == PTA_EXTERNAL || hb_stays(h, holder)) continue;
+        for (uint32_t i = word->count; i-- > 0;) {
             const pta_place *place = &h->held.data[word->first + i];
             const pta_site *site = &h->program->sites.data[place->site];
-            if (site->kind == PTA_FUNCTION || hb_object(h, site->memory, place->context) != object) continue;
-            *out = hb_extent_of(h, &word->word, 8, false);
-            *from = w + 1;
-            return true;
+            if (site->kind == PTA_FUNCTION) continue;
+            uint32_t object = hb_object(h, site->memory, place->context), *first = map_at(&h->holders_of, object);
+            if (object == holder || (*first != MAP_NONE && h->holders.data[*first].word == w)) continue;
+            vec_push(&h->holders, (hb_held_by){w, *first});
+            *first = h->holders.len - 1;
         }
     }
-    return false;
+}
+
+bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
+{
+    if (!h->has_holders) index_holders(h);
+    uint32_t at = *from ? h->holders.data[*from - 1].next : map_get(&h->holders_of, object);
+    if (at == MAP_NONE) return false;
+    *out = hb_extent_of(h, &h->memory.data[h->holders.data[at].word].word, 8, false);
+    *from = at + 1;
+    return true;
 }
 
 /* --- taken out of a container ---------------------------------------------------------------------------------------------------- */
@@ -244,6 +296,28 @@ uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p)
     return HB_NONE;
 }
 
+/* What the function has allocated was still its own when it took the lock: nothing but the lock was called since then. Compilers store
+ * the address first and fill in the object later, under the lock all the same. */
+static bool is_own_since(const hb *h, const hb_touch *t, ir_value leaf)
+{
+    const lift_func *f = hb_code(h, t->func);
+    const hb_func *own = &h->funcs[t->func];
+    const hb_call *last = NULL;
+    uint32_t block = hb_block_of(f, t->insn);
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (own->calls[c].insn < t->insn && hb_block_of(f, own->calls[c].insn) == block && (!last || own->calls[c].insn > last->insn)) last = &own->calls[c];
+    const ir_insn *result = &f->ir->insns[leaf];
+    if (result->op != IR_RESULT || result->var != IR_RAX || !last || !last->sync || last->sync->kind != SYNC_ACQUIRE || last->sync->when != SYNC_ALWAYS) return false;
+    uint32_t made = f->ir->insns[result->a].insn;
+    const hb_call *call = hb_call_at(h, t->func, made);
+    uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+    static const char *const makers[] = {"malloc", "calloc", "_Znwm"};
+    bool fresh = false;
+    for (unsigned i = 0; callee != PTA_NO_FUNC && i < sizeof makers / sizeof *makers; i++)
+        fresh |= !strcmp(h->program->funcs.data[callee].name, makers[i]);
+    return fresh && !is_out(h, t->func, f, leaf, made, last->insn);
+}
+
 bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)
 {
     static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
@@ -252,6 +326,7 @@ bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)
     if (!hb_holds_lock(h, (hb_point){t->instance, t->insn}, lock) || !address_of(h, t, &sum)) return false;
     for (uint32_t k = 0; k < sum.count; k++) {
         const ir_insn *leaf = &ir->insns[root_of(ir, sum.terms[k].leaf)];
+        if (is_own_since(h, t, (ir_value)(leaf - ir->insns))) continue;
         bool param = false;
         for (unsigned i = 0; i < 6 && leaf->op == IR_ENTRY; i++)
             param |= leaf->var == registers[i];

@@ -84,7 +84,7 @@ static bool only_by_argument(hb *h, uint32_t origin, uint32_t object)
 }
 
 /* Whether a thread may be alive when the loop that creates it is entered once more, and counts from the start again. */
-static bool counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
+bool gift_counts_again(const hb *h, uint32_t origin, hb_point site, uint32_t loop)
 {
     const lift_func *f = hb_instance_code(h, site.instance);
     const lift_block *header = &f->blocks[f->ir->loops[loop - 1].header];
@@ -129,7 +129,7 @@ static void find_gift(hb *h, uint32_t origin, gift *out)
         if (!sum.known || !loop) continue;
         ir_value counter;
         int64_t step;
-        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || counts_again(h, origin, site, loop)) continue;
+        if (!count_leaf(f->ir, loop, &sum, &counter, &step) || gift_counts_again(h, origin, site, loop)) continue;
         *out = (gift){.kind = places.len ? GIFT_ELEMENT : GIFT_NUMBER, .param = p, .site = site, .sum = sum, .counter = counter,
                       .step = step < 0 ? -step : step, .object = object};
         for (uint32_t i = 1; i < places.len; i++) /* elements of one array */
@@ -171,7 +171,7 @@ static void spread_own(hb *h, uint32_t origin)
     const hb_origin *o = &h->origins.data[origin];
     hb_numbers work = {0};
     uint64_t *queued = base_alloc_zero(h->words, sizeof *queued);
-    vec_push(&h->gifts->deltas, 0);
+    vec_push(&h->gifts->deltas, g->delta);
     *map_at(&h->gifts->own, (uint64_t)o->instance * 8 + g->param) = h->gifts->deltas.len;
     vec_push(&work, o->instance);
     while (work.len) {
@@ -209,12 +209,104 @@ static void spread_own(hb *h, uint32_t origin)
     vec_free(&work);
 }
 
+/* --- handlers ---------------------------------------------------------------------------------------------------------------- */
+
+/* An argument that a thread passes on is its own, plus a constant. */
+static bool passes_own(const hb *h, uint32_t instance, const ir_func *ir, ir_value v, int64_t *delta)
+{
+    value_sum sum = value_of(ir, v);
+    if (!v || !sum.known || sum.count != 1 || sum.terms[0].factor != 1) return false;
+    if (!gift_is_own(h, instance, gift_param(ir, sum.terms[0].leaf), delta)) return false;
+    *delta += sum.add;
+    return true;
+}
+
+/* Where in what is its own a thread has loaded an argument from. */
+static bool loads_own(const hb *h, uint32_t instance, const ir_func *ir, ir_value v, int64_t *at)
+{
+    v = value_plain(ir, v, 8);
+    if (!v || ir->insns[v].op != IR_LOAD) return false;
+    const ir_insn *access = &ir->insns[ir->insns[v].a];
+    if (!access->a || access->b || !passes_own(h, instance, ir, access->a, at)) return false;
+    *at += access->imm + ir->insns[v].imm;
+    return true;
+}
+
+/* The loops that run a handler are those of the threads that have registered it, each with the base that it has in what is its own. */
+static bool has_own_loops(const hb *h, const hb_origin *o, uint32_t thread)
+{
+    int64_t mine, its;
+    const hb_origin *of = &h->origins.data[thread];
+    if (!o->placed || !o->carriers.len || o->by->arg < 0 || o->by->arg > 5) return false;
+    for (uint32_t i = 0; i < o->carriers.len; i++) {
+        if (o->carriers.data[i] != thread && of->twin != o->carriers.data[i]) return false;
+        const lift_func *f = hb_instance_code(h, o->at.data[i].instance);
+        const hb_call *loop = hb_call_at(h, h->instances[o->at.data[i].instance].func, o->at.data[i].insn);
+        const sync_entry *sync = loop && loop->value ? hb_call_sync(h, o->at.data[i].instance, loop) : NULL;
+        if (!sync || sync->kind != SYNC_DISPATCH || sync->arg < 0 ||
+            !loads_own(h, o->at.data[i].instance, f->ir, f->ir->args[f->ir->insns[loop->value].a + IR_CALL_RDI + (unsigned)sync->arg], &its))
+            return false;
+        for (uint32_t s = 0; s < o->sites.len; s++) {
+            const lift_func *g = hb_instance_code(h, o->sites.data[s].instance);
+            const hb_call *call = hb_call_at(h, h->instances[o->sites.data[s].instance].func, o->sites.data[s].insn);
+            if (!call || !call->value ||
+                !loads_own(h, o->sites.data[s].instance, g->ir, g->ir->args[g->ir->insns[call->value].a + IR_CALL_RDI + (unsigned)o->by->arg], &mine) || mine != its)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Threads that run an event loop each: what a thread was given for its own and gives to its handlers is theirs in the same way. They
+ * run in that thread, in its loop, so that they exclude it and each other. */
+static void inherit_gift(hb *h, uint32_t origin, gift *out)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    if (o->kind != HB_EVENT || !o->by || o->by->kind != SYNC_EVENT || !o->sites.len || !o->parents.len || o->model == HB_NONE) return;
+    uint32_t thread = o->parents.data[0];
+    const gift *g = &h->gifts->of[thread];
+    for (uint32_t i = 1; i < o->parents.len; i++)
+        if (o->parents.data[i] != thread && h->origins.data[thread].twin != o->parents.data[i]) return;
+    if (h->origins.data[thread].kind != HB_THREAD || (g->kind != GIFT_ELEMENT && g->kind != GIFT_FRESH) || !has_own_loops(h, o, thread)) return;
+    const pta_call *spawn = NULL;
+    for (uint32_t e = h->out_first[o->model]; e < h->out_first[o->model + 1]; e++)
+        if (h->edges[e].callee == o->instance) spawn = &h->program->calls.data[h->edges[e].call];
+    for (uint8_t p = 0; spawn && p < 4; p++) {
+        int64_t delta = 0, other;
+        bool own = spawn->args[p].var < 6;
+        for (uint32_t s = 0; s < o->sites.len && own; s++) {
+            const lift_func *f = hb_instance_code(h, o->sites.data[s].instance);
+            const hb_call *call = hb_call_at(h, h->instances[o->sites.data[s].instance].func, o->sites.data[s].insn);
+            own = passes_own(h, o->sites.data[s].instance, f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + spawn->args[p].var], s ? &other : &delta) &&
+                  (!s || other == delta);
+        }
+        if (!own || (g->kind == GIFT_FRESH && !only_by_argument(h, origin, g->object))) continue;
+        *out = *g;
+        out->param = p;
+        out->delta = delta;
+        return;
+    }
+}
+
+static bool is_event_of(const hb *h, uint32_t x, uint32_t y)
+{
+    const gift *a = &h->gifts->of[x], *b = &h->gifts->of[y];
+    bool event = h->origins.data[x].kind == HB_EVENT || h->origins.data[y].kind == HB_EVENT;
+    return event && a->kind != GIFT_NONE && a->kind == b->kind && a->object == b->object && a->site.insn == b->site.insn &&
+           h->instances[a->site.instance].func == h->instances[b->site.instance].func;
+}
+
 void hb_gifts_open(hb *h)
 {
     h->gifts = base_alloc_zero(1, sizeof *h->gifts);
     h->gifts->of = base_alloc_zero(h->origins.len, sizeof *h->gifts->of);
     for (uint32_t o = 1; o < h->origins.len; o++) {
         find_gift(h, o, &h->gifts->of[o]);
+        if (h->gifts->of[o].kind != GIFT_NONE) spread_own(h, o);
+    }
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        if (h->gifts->of[o].kind != GIFT_NONE) continue;
+        inherit_gift(h, o, &h->gifts->of[o]);
         if (h->gifts->of[o].kind != GIFT_NONE) spread_own(h, o);
     }
 }
@@ -301,8 +393,9 @@ bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, ui
     }
     if (ox->model == h->origins.data[y].model && ox->model != HB_NONE && is_given(h, x, a, pa) && is_given(h, y, b, pb))
         return true; /* the work and what is done after it, of one request */
+    if (is_event_of(h, x, y) && is_given(h, x, a, pa) && is_given(h, y, b, pb)) return true;
     if (hb_constants_apart(h, x, a, y, b)) return true;
-    if (is_creator(h, x, y)) return is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa);
-    if (is_creator(h, y, x)) return is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb);
+    if (is_creator(h, x, y)) return (is_given(h, y, b, pb) && is_prepared(h, &h->gifts->of[y], a, pa)) || hb_numbers_joined(h, x, a, y, b);
+    if (is_creator(h, y, x)) return (is_given(h, x, a, pa) && is_prepared(h, &h->gifts->of[x], b, pb)) || hb_numbers_joined(h, y, b, x, a);
     return false;
 }

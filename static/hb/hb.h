@@ -10,12 +10,17 @@
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
  *                go, and calls; lock_flow.c: in one function; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
  *   guard.c      locks as an access sees them, and in words
+ *   setup.c      what is set up before a thread begins and stays so
+ *   given.c      what was so when a thread was created and stays so
+ *   waited.c     who has waited for a condition before
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
- *                that goes round; last.c: the last of those that count down; barrier.c: barriers; separate.c: all of it, asked
- *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; counter.c: what counts in loops
+ *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; separate.c: all of it, asked
+ *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; joined.c: those that are
+ *                joined one by one; counter.c: what counts in loops
+ *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet, or any more; poll.c: loads that wait
@@ -48,6 +53,14 @@ typedef enum {
     HB_OUTSIDE  /* its address is known to code that was not analysed */
 } hb_kind;
 
+typedef enum { /* how sure it is that an origin runs a piece of code, the surest first */
+    HB_SURE,
+    HB_DYING, /* only below a function that never comes back and is called from many places: when it gives up */
+    HB_MANY,  /* only if a call through a pointer that may be to many functions goes there */
+    HB_WILD,  /* only if a call through a pointer of which nothing is known does */
+    HB_DOUBTS
+} hb_doubt;
+
 typedef VEC(hb_point) hb_points;
 typedef VEC(uint32_t) hb_numbers;
 
@@ -56,6 +69,7 @@ typedef struct {
     bool overlaps;      /* two of it may run at the same time */
     bool looped;        /* its model starts any number of it at once */
     bool placed;        /* it is known which threads run it (`carriers`) and where */
+    bool certain;       /* ... and not only which ones may */
     uint32_t entry;     /* function */
     uint32_t instance;  /* where it begins */
     uint32_t model;     /* the instance of the library function that creates it, or HB_NONE */
@@ -67,7 +81,7 @@ typedef struct {
     hb_numbers carriers; /* events: threads that run it, with the place in `at` */
     hb_points at;
     uint64_t *self;     /* instances that it runs; bits */
-    uint64_t *sure;     /* those that it runs even if no call through a pointer of which nothing is known leads anywhere */
+    uint64_t *within[HB_WILD]; /* those that it runs with no greater doubt than this */
 } hb_origin;
 
 typedef struct hb hb;
@@ -128,11 +142,15 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
-/* The same without calls through pointers of which nothing is known. */
-bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance);
+/* How sure that is, if it does. */
+hb_doubt hb_runs_how(const hb *h, uint32_t origin, uint32_t instance);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);
+/* "thread", "event handler"; what its name follows. */
+const char *hb_kind_name(uint8_t kind);
+/* The calls that may wait for its end and for that of no other kind of thread. */
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out);
 
 /* Whether two points, each run by an origin, can never run at the same time because of what creates, joins or carries whom.
  * `reason` (or NULL) gets a few words when it is false. */
@@ -200,6 +218,10 @@ typedef VEC(hb_guard) hb_guards;
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
+/* Whether who is at a point has waited for a condition before. */
+bool hb_has_waited(hb *h, hb_point at);
+/* Whether some lock of one set may be one of the other's, as far as it is known which ones they are. */
+bool hb_may_share_lock(hb *h, uint32_t a, uint32_t b);
 /* Whether a set has what a user would call a lock. */
 bool hb_holds_locks(const hb *h, uint32_t set);
 /* The locks of a set that a user would call so, one after the other; false: no more. */

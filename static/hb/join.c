@@ -87,6 +87,19 @@ static void find_handles(hb *h, join_call *join)
     vec_free(&held);
 }
 
+/* Whether a place is another one each time round: its address is computed in the loop. */
+static bool varies(const ir_func *ir, const ir_insn *access, uint32_t loop)
+{
+    value_sum at = value_address(ir, access);
+    if (!loop || !at.known) return false;
+    for (uint32_t i = 0; i < at.count; i++)
+        for (uint32_t k = 0; k < ir->loops[loop - 1].block_count; k++) {
+            const ir_block *b = &ir->blocks[ir->loop_blocks[ir->loops[loop - 1].first_block + k]];
+            if (at.terms[i].leaf >= b->first && at.terms[i].leaf < b->first + b->count) return true;
+        }
+    return false;
+}
+
 /* The variable whose content is joined. */
 static void find_variable(const hb *h, join_call *join)
 {
@@ -98,6 +111,7 @@ static void find_variable(const hb *h, join_call *join)
     ir_value v = value_plain(f->ir, f->ir->args[f->ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg], 8);
     if (!v || f->ir->insns[v].op != IR_LOAD) return;
     const ir_insn *access = &f->ir->insns[f->ir->insns[v].a];
+    if (varies(f->ir, access, join->loop)) return;
     for (uint32_t a = 0; a < count && !join->has_from; a++) {
         if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
         pta_access_places_in(h->p, join->instance, &accesses[a], &places);
@@ -142,6 +156,74 @@ static void find_unrolled(const hb *h, join_state *s)
     }
 }
 
+/* The parameter that a function is given the handle in, or in which it is told where the handle lies, `*at` bytes from there. */
+static int handle_parameter(const ir_func *ir, const join_call *join, bool *loaded, int64_t *at)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    if (!join->call->value || join->sync->direct) return -1;
+    value_sum sum = value_of(ir, ir->args[ir->insns[join->call->value].a + IR_CALL_RDI + (unsigned)join->sync->arg]);
+    *loaded = false;
+    if (sum.known && sum.count == 1 && sum.terms[0].factor == 1 && !sum.add && ir->insns[sum.terms[0].leaf].op == IR_LOAD) {
+        sum = value_address(ir, &ir->insns[ir->insns[sum.terms[0].leaf].a]);
+        *loaded = true;
+    }
+    if (!sum.known || sum.count != 1 || sum.terms[0].factor != 1 || (!*loaded && sum.add)) return -1;
+    const ir_insn *leaf = &ir->insns[sum.terms[0].leaf];
+    *at = sum.add;
+    for (int i = 0; leaf->op == IR_ENTRY && i < 6; i++)
+        if (leaf->var == registers[i]) return i;
+    return -1;
+}
+
+/* Whoever comes back from the function has passed the call. */
+static bool is_passed(const lift_func *f, uint32_t insn)
+{
+    uint32_t at = hb_block_of(f, insn);
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        bool ends = f->blocks[b].end_kind == END_RET || f->blocks[b].end_kind == END_TAIL || f->blocks[b].end_kind == END_TAIL_IND ||
+                    f->blocks[b].end_kind == END_UNKNOWN || f->blocks[b].tail;
+        if (ends && f->ir->blocks[b].rpo != UINT32_MAX && !ir_dominates(f->ir, at, b)) return false;
+    }
+    return true;
+}
+
+/* A function that waits for the thread that it is told of: so does each of its calls, and there it is known better which one. */
+static void find_wrapped(hb *h, join_state *s, const join_call *join)
+{
+    const lift_func *f = hb_instance_code(h, join->instance);
+    bool loaded;
+    int64_t at;
+    int param = join->sync->when == SYNC_ALWAYS ? handle_parameter(f->ir, join, &loaded, &at) : -1;
+    if (param < 0 || !is_passed(f, join->call->insn)) return;
+    pta_places places = {0}, held = {0};
+    for (uint32_t i = h->in_first[join->instance]; i < h->in_first[join->instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        if (hb_spawns(h, e) || !hb_instance_code(h, e->caller) || h->program->calls.data[e->call].func == PTA_NO_FUNC) continue;
+        uint32_t insn = h->call_insn[e->call];
+        join_call outer = {.instance = e->caller, .call = hb_call_at(h, h->instances[e->caller].func, insn), .sync = join->sync,
+                           .loop = loop_of(h, e->caller, insn)};
+        pta_operand what = h->program->calls.data[e->call].args[param];
+        if (!outer.call || what.var == PTA_NO_VAR) continue;
+        what.delta += (int32_t)at;
+        hb_points_to(h, e->caller, what, &places);
+        outer.certain = places.len > 0;
+        for (uint32_t p = 0; p < places.len && places.len <= MOST_HANDLES; p++) {
+            if (!loaded) {
+                outer.certain &= add_handle(h, &places.data[p], &outer.threads);
+                continue;
+            }
+            hb_holds(h, &places.data[p], &held);
+            outer.certain &= held.len > 0;
+            for (uint32_t k = 0; k < held.len; k++)
+                outer.certain &= add_handle(h, &held.data[k], &outer.threads);
+        }
+        outer.certain &= places.len <= MOST_HANDLES;
+        vec_push(&s->joins, outer);
+    }
+    vec_free(&places);
+    vec_free(&held);
+}
+
 static void find_joins(hb *h, join_state *s)
 {
     for (uint32_t i = 0; i < h->instance_count; i++) {
@@ -160,6 +242,10 @@ static void find_joins(hb *h, join_state *s)
             }
             vec_push(&s->joins, join);
         }
+    }
+    for (uint32_t j = 0, own = s->joins.len; j < own; j++) {
+        join_call join = s->joins.data[j];
+        if (join.sync->kind == SYNC_JOIN) find_wrapped(h, s, &join);
     }
     find_unrolled(h, s);
 }
@@ -261,6 +347,9 @@ static join_effect effect_of(const hb *h, const join_call *join, uint32_t thread
     if (join->last) return JOIN_CALL;
     if (apart && join->has_from && (join->loop || join->sync->when != SYNC_ALWAYS)) return JOIN_NOT; /* the same handle each time round */
     if (apart) return join->loop ? JOIN_LOOP : JOIN_NOT;
+    /* Who joins the only thread that it can mean joins the one that is alive, as long as there is no second one then (was_right): a
+     * thread cannot be joined twice. */
+    if (trusting && join->certain && join->threads.len == 1) return JOIN_CALL;
     bool sure = one_creation(h, join) || trusting;
     if (sure && (here || (o->sites.len == 1 && h->once[o->sites.data[0].instance]))) return JOIN_CALL;
     return JOIN_NOT;
@@ -271,7 +360,6 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     const void *const *with = w->with;
     const hb *h = with[0];
     const join_state *s = with[1];
-    if (!call->sync && h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
             return s->joins.data[j].sync->when == SYNC_ALWAYS && effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
@@ -305,6 +393,7 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
     const lift_func *f = ir->func;
     const ir_loop *l = &ir->loops[loop - 1];
     bool leaves = false, about = false;
+    uint32_t behind = f->blocks[to].insn_count == 1 ? go_on(f, ir, loop, to) : to; /* nothing but a jump */
     value_condition guard, exit;
     if (!in_loop(ir, loop, go_on(f, ir, loop, other)) || !value_test(ir, block, true, &guard)) return false;
     for (uint32_t i = 0; i < l->block_count; i++) {
@@ -314,7 +403,7 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
             uint32_t out = f->edges[e].to;
             if (in_loop(ir, loop, out)) continue;
             for (unsigned k = 0; k < 3; k++) { /* to the same place as the loop does */
-                leaves |= out == to;
+                leaves |= out == to || out == behind;
                 if (f->blocks[out].succ_count != 1) break;
                 out = f->edges[f->blocks[out].first_succ].to;
             }
@@ -349,7 +438,9 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     const join_state *s = with[1];
     const lift_func *f = hb_instance_code(h, instance);
     uint32_t to = f->edges[edge].to;
-    if (is_failure(h, s->of, instance, from, edge)) return true;
+    if (is_failure(h, s->of, instance, from, edge) || hb_setup_closes(h, s->of, instance, from, edge) ||
+        hb_given_closes(h, s->of, instance, from, edge))
+        return true;
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
         if (join->instance != instance) continue;
@@ -399,17 +490,40 @@ static bool cuts_deep(const hb_walk *w, uint32_t instance, const hb_call *call)
     return false;
 }
 
-void hb_life_ever(const hb *h, uint32_t origin, hb_region *out)
+static bool is_task(const hb_origin *o)
+{
+    return o->by && o->by->kind == SYNC_TASK;
+}
+
+/* Without joins it is the points where it is created that tell, and nothing else. */
+static bool same_ever(const hb_origin *x, const hb_origin *y)
+{
+    if (is_task(x) || is_task(y) || x->sites.len != y->sites.len) return false;
+    for (uint32_t i = 0; i < x->sites.len; i++)
+        if (x->sites.data[i].instance != y->sites.data[i].instance || x->sites.data[i].insn != y->sites.data[i].insn) return false;
+    return true;
+}
+
+const hb_region *hb_life_ever(const hb *h, uint32_t origin)
 {
     const hb_origin *o = &h->origins.data[origin];
+    hb_life *life = &h->lives[origin];
+    if (life->has_ever) return &life->ever;
+    life->has_ever = true;
+    for (uint32_t other = 1; other < h->origins.len; other++) {
+        if (!h->lives[other].has_ever || other == origin || !same_ever(o, &h->origins.data[other])) continue;
+        life->ever = h->lives[other].ever;
+        life->shares_ever = true;
+        return &life->ever;
+    }
     hb_numbers cutters = {0};
     const void *with[] = {h, &origin};
-    bool task = o->by && o->by->kind == SYNC_TASK;
-    for (uint32_t j = 0; j < h->joins->joins.len && task; j++)
+    for (uint32_t j = 0; j < h->joins->joins.len && is_task(o); j++)
         vec_push(&cutters, h->joins->joins.data[j].instance);
-    hb_walk walk = {.cuts = task ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
-    hb_region_walk(h, &walk, o->sites.data, task && ends_at_once(h, o) ? 0 : o->sites.len, out);
+    hb_walk walk = {.cuts = is_task(o) ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
+    hb_region_walk(h, &walk, o->sites.data, is_task(o) && ends_at_once(h, o) ? 0 : o->sites.len, &life->ever);
     vec_free(&cutters);
+    return &life->ever;
 }
 
 static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
@@ -421,9 +535,14 @@ static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
         vec_push(&s->cutters, origin->sites.data[i].instance);
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
+    hb_setup_cutters(h, s->of, &s->cutters);
     hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
                     .origin = HB_NONE};
     hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
+    bool setup = hb_setup_fails(h, s->of, out), given = hb_given_fails(h, s->of, out);
+    if (!setup && !given) return;
+    hb_region_free(out);
+    walk_life(h, s, with, out);
 }
 
 /* A variable that holds first one handle, then another, was trusted to hold the right one: so it is, as long as none of the other
@@ -432,7 +551,7 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
 {
     for (uint32_t j = 0; j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
-        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of) || one_creation(h, join)) continue;
+        if (join->sync->kind != SYNC_JOIN || !has_number(&join->threads, s->of)) continue;
         if (effect_of(h, join, s->of, true) == effect_of(h, join, s->of, false)) continue;
         for (uint32_t i = 0; i < join->threads.len; i++) {
             const hb_origin *other = &h->origins.data[join->threads.data[i]];
@@ -443,21 +562,69 @@ static bool was_right(const hb *h, const join_state *s, const hb_region *live)
     return true;
 }
 
+/* All that a walk asks of an origin: those with the same answers, as most handlers of one event loop are, live in the same region. */
+static void describe_life(const hb *h, const join_state *s, hb_numbers *out)
+{
+    const hb_origin *o = &h->origins.data[s->of];
+    vec_clear(out);
+    vec_push(out, o->kind == HB_THREAD);
+    vec_push(out, ends_at_once(h, o));
+    vec_push(out, o->sites.len);
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        vec_push(out, o->sites.data[i].instance);
+        vec_push(out, o->sites.data[i].insn);
+    }
+    for (uint32_t j = 0; j < s->joins.len; j++) {
+        join_effect effect = effect_of(h, &s->joins.data[j], s->of, s->trusting);
+        if (effect == JOIN_NOT) continue;
+        vec_push(out, j);
+        vec_push(out, (uint32_t)effect);
+    }
+}
+
+static void find_life(hb *h, join_state *s, const void *with, hb_numbers *about)
+{
+    hb_life *life = &h->lives[s->of];
+    describe_life(h, s, &about[s->of]);
+    for (uint32_t o = 1; o < s->of; o++) {
+        if (about[o].len != about[s->of].len || memcmp(about[o].data, about[s->of].data, about[o].len * sizeof *about[o].data)) continue;
+        life->live = h->lives[o].live;
+        life->shares_live = true;
+        return;
+    }
+    life->shares_live = false;
+    walk_life(h, s, with, &life->live);
+}
+
 void hb_lives_open(hb *h)
 {
     join_state *s = h->joins = base_alloc_zero(1, sizeof *s);
     const void *with[] = {h, s};
     find_joins(h, s);
     h->lives = base_alloc_zero(h->origins.len, sizeof *h->lives);
+    hb_numbers *about = base_alloc_zero(h->origins.len, sizeof *about);
     for (uint32_t o = 1; o < h->origins.len; o++) {
         s->of = o;
         s->trusting = true;
-        walk_life(h, s, with, &h->lives[o].live);
+        find_life(h, s, with, about);
         if (was_right(h, s, &h->lives[o].live)) continue;
-        hb_region_free(&h->lives[o].live);
+        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
         s->trusting = false;
-        walk_life(h, s, with, &h->lives[o].live);
+        find_life(h, s, with, about);
     }
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        vec_free(&about[o]);
+    free(about);
+}
+
+static bool calls_self(const hb *h)
+{
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        for (uint32_t c = 0; hb_code(h, f) && c < h->funcs[f].call_count; c++) {
+            uint32_t func = h->program->calls.data[h->funcs[f].calls[c].call].func;
+            if (func != PTA_NO_FUNC && !strcmp(h->program->funcs.data[func].name, "pthread_self")) return true;
+        }
+    return false;
 }
 
 /* Whether a variable holds the handle of the thread that main is, and nothing else: all that is stored there is what pthread_self
@@ -496,7 +663,8 @@ static bool holds_main(const hb *h, const pta_place *place)
 
 void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges)
 {
-    for (uint32_t j = 0; j < h->joins->joins.len && !thread; j++) {
+    bool self = !thread && calls_self(h);
+    for (uint32_t j = 0; j < h->joins->joins.len && self; j++) {
         const join_call *join = &h->joins->joins.data[j];
         if (join->sync->kind != SYNC_JOIN || !join->has_from || !holds_main(h, &join->from)) continue;
         if (join->sync->when == SYNC_ALWAYS) vec_push(waits, (hb_point){join->instance, join->call->insn});
@@ -512,11 +680,22 @@ void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges
     }
 }
 
+void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
+{
+    for (uint32_t j = 0; j < h->joins->joins.len; j++) {
+        const join_call *join = &h->joins->joins.data[j];
+        bool waits = join->certain && has_number(&join->threads, origin);
+        for (uint32_t i = 0; i < join->threads.len && waits; i++)
+            waits = h->origins.data[join->threads.data[i]].entry == h->origins.data[origin].entry;
+        if (waits) vec_push(out, (hb_point){join->instance, join->call->insn});
+    }
+}
+
 void hb_lives_close(hb *h)
 {
     for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
-        hb_region_free(&h->lives[o].live);
-        if (h->lives[o].has_ever) hb_region_free(&h->lives[o].ever);
+        if (!h->lives[o].shares_live) hb_region_free(&h->lives[o].live);
+        if (h->lives[o].has_ever && !h->lives[o].shares_ever) hb_region_free(&h->lives[o].ever);
     }
     free(h->lives);
     for (uint32_t j = 0; h->joins && j < h->joins->joins.len; j++) {

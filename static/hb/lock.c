@@ -141,13 +141,38 @@ static void find_gains(hb *h)
             free(blocks);
             if (gain == l->gain && releases == l->releases.len) continue;
             l->gain = gain;
+            lock_summary_changed(h, i);
             wake_callers(h, i, dirty, 0);
             changed = true;
         }
     }
-    for (uint32_t i = 0; changed && i < h->instance_count; i++) /* no end in sight: nothing is sure */
+    for (uint32_t i = 0; changed && i < h->instance_count; i++) { /* no end in sight: nothing is sure */
         h->locks->instances[i].gain = LOCKSET_EMPTY;
+        lock_summary_changed(h, i);
+    }
     free(dirty);
+}
+
+/* A lock that a caller holds, `at` bytes from what it gives as an argument. */
+static uint32_t hand_value(hb *h, uint32_t set, uint32_t callee, unsigned arg, uint32_t lock, uint32_t twin, int64_t at)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    lockset_table *t = &h->locks->table;
+    const ir_func *to = hb_instance_code(h, callee)->ir;
+    for (ir_value v = 1; v < to->insn_count && to->insns[v].op <= IR_UNDEF; v++) {
+        if (to->insns[v].op != IR_ENTRY || to->insns[v].var != registers[arg]) continue;
+        value_sum own = value_of(to, v);
+        uint32_t func = h->instances[callee].func;
+        uint32_t handed = lockset_lock(t, (lock_element){.kind = LOCK_VALUE, .shared = t->locks.data[lock].shared,
+                                                         .a = lock_sum_number(h, func, &own), .b = func, .twin = twin, .at = at});
+        while (h->locks->kinds.len <= handed || h->locks->kinds.len <= lock)
+            vec_push(&h->locks->kinds, 0);
+        h->locks->kinds.data[handed] = h->locks->kinds.data[lock];
+        uint32_t list = map_get(&h->locks->lists, lock);
+        if (list != MAP_NONE) *map_at(&h->locks->lists, handed) = list;
+        return lockset_add(t, set, handed);
+    }
+    return set;
 }
 
 /* What a caller holds, in the words of a callee. */
@@ -156,32 +181,22 @@ static uint32_t hand_down(hb *h, uint32_t instance, const hb_call *call, uint32_
     lockset_table *t = &h->locks->table;
     const lift_func *from = hb_instance_code(h, instance), *to = hb_instance_code(h, callee);
     uint32_t count, result = LOCKSET_EMPTY;
-    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
     lockset_members(t, set, &count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t lock = lockset_members(t, set, &count)[i];
         lock_element e = t->locks.data[lock];
         if (e.kind == LOCK_OBJECT || e.kind == LOCK_NAMED) result = lockset_add(t, result, lock);
-        if (e.kind != LOCK_VALUE || !from || !to || !call || !call->value) continue;
-        value_sum sum = h->locks->sums.data[e.a];
-        for (unsigned a = 0; a < 6; a++) {
+        if (!from || !to || !call || !call->value) continue;
+        for (unsigned a = 0; a < 6 && e.kind == LOCK_VALUE; a++) {
             value_sum arg = value_of(from->ir, lock_call_argument(from->ir, call, a));
-            if (!value_same_terms(&arg, &sum)) continue;
-            for (ir_value v = 1; v < to->ir->insn_count && to->ir->insns[v].op <= IR_UNDEF; v++) {
-                if (to->ir->insns[v].op != IR_ENTRY || to->ir->insns[v].var != registers[a]) continue;
-                value_sum own = value_of(to->ir, v);
-                uint32_t func = h->instances[callee].func;
-                uint32_t handed = lockset_lock(t, (lock_element){.kind = LOCK_VALUE, .shared = e.shared,
-                                                                 .a = lock_sum_number(h, func, &own), .b = func,
-                                                                 .twin = e.twin, .at = e.at - arg.add});
-                while (h->locks->kinds.len <= handed || h->locks->kinds.len <= lock)
-                    vec_push(&h->locks->kinds, 0);
-                h->locks->kinds.data[handed] = h->locks->kinds.data[lock];
-                uint32_t list = map_get(&h->locks->lists, lock);
-                if (list != MAP_NONE) *map_at(&h->locks->lists, handed) = list;
-                result = lockset_add(t, result, handed);
-                break;
-            }
+            if (value_same_terms(&arg, &h->locks->sums.data[e.a])) result = hand_value(h, result, callee, a, lock, e.twin, e.at - arg.add);
+        }
+        for (unsigned a = 0; a < 6 && e.kind == LOCK_OBJECT; a++) { /* the object that it is in, by its address */
+            lock_name name;
+            if (from->ir->insns[value_plain(from->ir, lock_call_argument(from->ir, call, a), 8)].op != IR_ADDRESS) continue;
+            lock_name_argument(h, instance, call, a, 0, e.shared, &name);
+            if (name.object == UINT32_MAX || t->locks.data[name.object].a != e.a) continue;
+            result = hand_value(h, result, callee, a, lock, lock, e.at - t->locks.data[name.object].at);
         }
     }
     return result;
@@ -358,8 +373,10 @@ void hb_locks_open(hb *h)
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);
     h->locks->matters = base_alloc_zero(h->words, sizeof *h->locks->matters);
+    h->locks->effects = base_alloc_zero(h->instance_count, sizeof *h->locks->effects);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         h->locks->instances[i].gain = LOCKSET_ALL;
+        lock_summary_changed(h, i);
         if (h->instances[i].func != PTA_NO_FUNC)
             *map_at(&h->locks->instance_map, (uint64_t)h->instances[i].func << 32 | h->instances[i].context) = i;
     }
@@ -377,14 +394,17 @@ void hb_locks_close(hb *h)
         lock_instance *l = &h->locks->instances[i];
         vec_free(&l->releases);
         free(l->blocks);
+        free(l->steps);
     }
     free(h->locks->instances);
     free(h->locks->matters);
+    free(h->locks->effects);
     lockset_close(&h->locks->table);
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);
     vec_free(&h->locks->kinds);
     map_free(&h->locks->lists);
+    map_free(&h->locks->shares);
     vec_free(&h->locks->place_lists);
     vec_free(&h->locks->all_places);
     map_free(&h->locks->place_map);

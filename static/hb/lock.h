@@ -16,6 +16,10 @@ typedef struct { /* a lock that a function lets go of without having taken it */
 enum { RELEASE_LOCK, RELEASE_PARAM, RELEASE_HOLDER, RELEASE_PLACES };
 enum { LOCK_ANYWHERE = 0 }; /* the number of the empty list of places: nothing is known */
 
+typedef struct { /* what a call has last left of a set, when the summaries were those of a version */
+    uint32_t set, version, result;
+} lock_step;
+
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
     bool lets_all_go; /* more releases than are kept: of any lock */
@@ -24,6 +28,7 @@ typedef struct {
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
     VEC(lock_release) releases;
     uint32_t *blocks; /* per block: held on entry to it */
+    lock_step *steps; /* per call; NULL: none yet */
 } lock_instance;
 
 typedef struct {
@@ -57,6 +62,8 @@ typedef struct hb_locks {
     lockset_table table;
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
+    uint8_t *effects;  /* per instance: LOCK_EFFECT_*, for the same reason */
+    uint32_t version;  /* changes whenever the summary of an instance does */
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
     VEC(uint32_t) sum_func;
     map64 sum_map;
@@ -69,6 +76,7 @@ typedef struct hb_locks {
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */
     map64 lists;         /* LOCK_VALUE: its places, by number */
+    map64 shares;        /* pairs of sets: hb_may_share_lock */
     VEC(spin_place) spins;
     VEC(spin_place) guards; /* of C++ statics */
     VEC(lock_once) once_variables;   /* those, and what pthread_once is given: held as shared they stand for what has been done, and order
@@ -76,6 +84,8 @@ typedef struct hb_locks {
     VEC(spin_place) robust;
     hb_numbers onces; /* locks: shared by whoever has passed a pthread_once */
 } hb_locks;
+
+enum { LOCK_EFFECT_ENDLESS, LOCK_EFFECT_NONE, LOCK_EFFECT_SOME }; /* its end is not reached; it leaves what is held; it may not */
 
 /* --- lock_name.c ------------------------------------------------------------------------------------------------------ */
 
@@ -102,6 +112,8 @@ bool lock_undo_again(hb *h, uint32_t *set, uint32_t lock);
 
 uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found);
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name);
+/* To be called when the summary of an instance has changed. */
+void lock_summary_changed(hb *h, uint32_t instance);
 /* The instance lets go of a lock that it has not taken. */
 void lock_note_release(hb *h, uint32_t instance, lock_release r);
 ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg);

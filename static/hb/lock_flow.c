@@ -77,9 +77,8 @@ static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_c
     return set;
 }
 
-static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
 {
-    if (set == LOCKSET_ALL) return set;
     const sync_entry *sync = hb_call_sync(h, instance, call);
     if (sync) {
         set = after_sync(h, instance, set, call, sync);
@@ -88,19 +87,35 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
     bool any = false, idle = false;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t callee = h->edges[first + i].callee, one = set;
+        uint32_t callee = h->edges[first + i].callee;
         if (!hb_bit(h->locks->matters, callee)) {
             idle |= !hb_spawns(h, &h->edges[first + i]);
             continue;
         }
         if (hb_spawns(h, &h->edges[first + i])) continue;
         any = true;
-        one = lock_after_callee(h, instance, set, call, callee, 0);
-        result = lockset_meet(&h->locks->table, result, one);
+        if (h->locks->effects[callee] == LOCK_EFFECT_NONE)
+            idle = true;
+        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME)
+            result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
     if (!any || result == LOCKSET_ALL) return result;
     return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
+}
+
+/* The same, asked once as long as no summary changes: the flow comes by many times with one set. */
+static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
+{
+    if (set == LOCKSET_ALL) return set;
+    lock_instance *l = &h->locks->instances[instance];
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    if (!l->steps) l->steps = base_alloc_zero(own->call_count, sizeof *l->steps);
+    lock_step *step = &l->steps[call - own->calls];
+    if (step->version == h->locks->version && step->set == set) return step->result;
+    uint32_t version = h->locks->version, result = find_after_call(h, instance, set, call);
+    *step = (lock_step){set, version, result};
+    return result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)
@@ -187,11 +202,86 @@ static uint16_t mnemonic_of(const ir_func *ir, ir_value v)
     return ir->func->insns[ir->insns[v].insn].mnemonic;
 }
 
+static bool frame_word(const ir_func *ir, const ir_insn *access, int64_t *at, uint8_t *base)
+{
+    int32_t offset;
+    if (access->b || !access->a || !ir_frame_offset(ir, access->a, &offset, base)) return false;
+    *at = offset + access->imm;
+    return true;
+}
+
+static bool reaches_block(const lift_func *f, uint32_t from, uint32_t to)
+{
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    hb_numbers work = {0};
+    bool found = false;
+    vec_push(&work, from);
+    while (work.len && !found) {
+        const lift_block *b = &f->blocks[work.data[--work.len]];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count && !found; e++) {
+            found = f->edges[e].to == to;
+            if (hb_bit(seen, f->edges[e].to)) continue;
+            hb_set(seen, f->edges[e].to);
+            vec_push(&work, f->edges[e].to);
+        }
+    }
+    vec_free(&work);
+    free(seen);
+    return found;
+}
+
+/* A load finds a variable of the frame that was set to zero, in all ways: `int expected = 0` of unoptimised code. Stores that only run
+ * behind the load do not matter. */
+static bool finds_zero(const ir_func *ir, ir_value load)
+{
+    const lift_func *f = ir->func;
+    int64_t at, other;
+    uint8_t base, same;
+    bool zero = false;
+    if (ir->insns[load].op != IR_LOAD || !frame_word(ir, &ir->insns[ir->insns[load].a], &at, &base)) return false;
+    uint32_t here = hb_block_of(f, ir->insns[load].insn);
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        const ir_insn *insn = &ir->insns[v];
+        for (uint32_t i = 0; (insn->op == IR_CALL || insn->op == IR_TAIL) && i < insn->b; i++) { /* somebody else may write to it */
+            int32_t offset;
+            if (i != IR_CALL_RSP && ir->args[insn->a + i] && ir_frame_offset(ir, ir->args[insn->a + i], &offset, &same) && same == base && offset == at)
+                return false;
+        }
+        if (insn->op != IR_STORE || !frame_word(ir, &ir->insns[insn->a], &other, &same) || same != base) continue;
+        other += insn->imm;
+        if (other + insn->width <= at || other >= at + ir->insns[load].width) continue;
+        uint32_t block = hb_block_of(f, insn->insn);
+        bool before = block == here ? insn->insn < ir->insns[load].insn : ir_dominates(ir, block, here);
+        const ir_insn *stored = &ir->insns[value_plain(ir, insn->b, 4)];
+        if (before && stored->op == IR_CONST && !stored->imm && other <= at && other + insn->width >= at + ir->insns[load].width)
+            zero = true;
+        else if (before || reaches_block(f, block, here))
+            return false;
+    }
+    return zero;
+}
+
+/* One of several exchanges with the same word, whichever was made: unoptimised code has one for each memory order. */
+static ir_value exchanged(const ir_func *ir, ir_value v)
+{
+    const ir_insn *phi = &ir->insns[v];
+    ir_value found = 0;
+    for (uint32_t i = 0; phi->op == IR_PHI && i < phi->b; i++) {
+        ir_value load = value_plain(ir, ir->args[phi->a + i], 1);
+        ir_value access = load && ir->insns[load].op == IR_LOAD ? ir->insns[load].a : 0;
+        if (!access || !(ir->insns[access].flags & IR_ATOMIC) || mnemonic_of(ir, access) != ZYDIS_MNEMONIC_XCHG) return 0;
+        if (found && !value_same_access(ir, &ir->insns[found], &ir->insns[access])) return 0;
+        found = access;
+    }
+    return found;
+}
+
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
 {
     ir_value sides[] = {c->a, c->b};
     if (c->code != VALUE_EQUAL) return 0;
+    if (c->a && !c->b && !c->imm && exchanged(ir, c->a)) return exchanged(ir, c->a);
     for (unsigned i = 0; i < 2; i++) {
         if (!sides[i] || ir->insns[sides[i]].op != IR_LOAD) continue;
         ir_value access = ir->insns[sides[i]].a;
@@ -200,7 +290,7 @@ ir_value lock_spin_access(const ir_func *ir, const value_condition *c)
         if (mnemonic == ZYDIS_MNEMONIC_XCHG && !c->b && c->imm == 0) return access;
         if (mnemonic != ZYDIS_MNEMONIC_CMPXCHG) continue;
         ir_value other = sides[1 - i];
-        if (other ? ir->insns[other].op == IR_CONST && ir->insns[other].imm == 0 : c->imm == 0) return access;
+        if (other ? (ir->insns[other].op == IR_CONST && ir->insns[other].imm == 0) || finds_zero(ir, other) : c->imm == 0) return access;
         if (other && ir->insns[other].op == IR_PHI) { /* `expected` is set to zero each time round */
             bool zero = true;
             for (uint32_t k = 0; k < ir->insns[other].b; k++) {

@@ -27,7 +27,12 @@ uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found)
         for (uint32_t i = 0; i < count;) {
             uint32_t other = lockset_members(t, set, &count)[i];
             uint32_t twin = t->locks.data[other].twin;
-            if (twin != LOCK_NO_TWIN && (twin == id || twin == e.twin)) {
+            const lock_element *o = &t->locks.data[other];
+            bool same = e.kind == LOCK_VALUE && o->kind == LOCK_VALUE && o->a == e.a && o->b == e.b && o->at == e.at; /* known as more, or less */
+            if (same && twin != LOCK_NO_TWIN && lockset_has(t, set, twin)) {
+                set = lockset_remove(t, set, twin);
+                i = 0;
+            } else if (same || (twin != LOCK_NO_TWIN && (twin == id || twin == e.twin))) {
                 set = lockset_remove(t, set, other);
                 lockset_members(t, set, &count);
             } else {
@@ -98,6 +103,15 @@ static bool same_release(const lock_release *x, const lock_release *y)
     return x->kind == y->kind && x->param == y->param && x->at == y->at && x->lock == y->lock;
 }
 
+void lock_summary_changed(hb *h, uint32_t instance)
+{
+    const lock_instance *l = &h->locks->instances[instance];
+    bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
+    h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
+                                                                                                                    : LOCK_EFFECT_SOME;
+    h->locks->version++;
+}
+
 enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
 
 void lock_note_release(hb *h, uint32_t instance, lock_release r)
@@ -108,6 +122,7 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
         known = same_release(&l->releases.data[i], &r);
     if (known) return;
     vec_push(&l->releases, r);
+    lock_summary_changed(h, instance);
     if (l->releases.len <= MOST_RELEASES) return;
     vec_clear(&l->releases);
     vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});

@@ -105,15 +105,20 @@ uint32_t lockset_remove(lockset_table *t, uint32_t set, uint32_t lock)
     return result;
 }
 
-/* Of a lock that one side holds shared and the other exclusively, the shared one is sure. */
-static bool find_weaker(const lockset_table *t, uint32_t set, uint32_t lock, uint32_t *weaker)
+/* Of a lock that one side holds shared and the other exclusively, the shared one is sure; of a value that is one object's lock on one side
+ * and another's, or anybody's, on the other, that it is the value. */
+static bool find_weaker(lockset_table *t, uint32_t set, uint32_t lock, uint32_t *weaker)
 {
     uint32_t count;
     const uint32_t *members = lockset_members(t, set, &count);
-    const lock_element *e = &t->locks.data[lock];
+    if (lockset_has(t, set, lock)) return *weaker = lock, true;
     for (uint32_t i = 0; i < count; i++) {
+        const lock_element *e = &t->locks.data[lock];
         lock_element other = t->locks.data[members[i]];
-        if (members[i] == lock) return *weaker = lock, true;
+        if (e->kind == LOCK_VALUE && other.kind == LOCK_VALUE && e->shared == other.shared && e->a == other.a && e->b == other.b && e->at == other.at) {
+            other.twin = LOCK_NO_TWIN;
+            return *weaker = lockset_lock(t, other), true;
+        }
         if (other.kind != e->kind || other.shared == e->shared || e->kind == LOCK_VALUE || e->kind == LOCK_HOLDER) continue;
         other.shared = e->shared;
         if (same_lock(&other, e)) return *weaker = e->shared ? lock : members[i], true;

@@ -136,6 +136,8 @@ void hb_memory_close(hb *h)
     vec_free(&h->object_list);
     vec_free(&h->mappings);
     map_free(&h->memory_of);
+    vec_free(&h->holders);
+    map_free(&h->holders_of);
     map_free(&h->objects);
 }
 

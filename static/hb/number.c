@@ -22,6 +22,7 @@ typedef struct { /* factor * number + [low, high) + others, which are the same i
     int64_t modulo; /* the bytes come again each so many; 0: not */
     int64_t each, wide; /* of fixed ones: `wide` bytes from the lowest on, and again each so many; 0: all of them */
     int64_t factor, low, high, base;
+    uint32_t module; /* addresses are those of this one */
     part_term others[NUMBER_TERMS];
     uint32_t other_count;
 } numbered;
@@ -71,6 +72,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
         return true;
     }
     if (omp_is_thread_number(h, h->instances[instance].func, ir, leaf)) return *step = 1, true;
+    if (task_counts(h, origin, instance, leaf, step)) return true;
     const ir_insn *load = &ir->insns[leaf];
     if ((g->kind != GIFT_ELEMENT && g->kind != GIFT_FRESH) || load->op != IR_LOAD) return false;
     value_sum address = value_address(ir, &ir->insns[load->a]);
@@ -82,6 +84,7 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
     const lift_func *creator = hb_instance_code(h, g->site.instance);
     uint32_t func = h->instances[g->site.instance].func, loop = creator->ir->blocks[hb_block_of(creator, g->site.insn)].loop;
     bool found = false;
+    if (!loop || (g->kind == GIFT_FRESH && gift_counts_again(h, origin, g->site, loop))) return false;
     for (uint32_t t = 0; t < h->touches.len; t++) {
         const hb_touch *touch = &h->touches.data[t];
         if (!(touch->flags & IR_WRITE)) continue;
@@ -116,13 +119,11 @@ static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
 {
     if (!look || look->place_count != 1) return false;
     const hb_extent *x = &h->extents.data[h->places.data[look->first_place].extent];
-    for (uint32_t t = 0; t < h->touches.len; t++) {
-        const hb_touch *touch = &h->touches.data[t];
-        bool meets = false;
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t i = 0; i < touch->place_count && !meets; i++)
-            meets = hb_overlap(&h->extents.data[h->places.data[touch->first_place + i].extent], x);
-        if (!meets) continue;
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const hb_touch *touch = &h->touches.data[writes[i].touch];
+        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
         uint16_t mnemonic = hb_code(h, touch->func)->insns[touch->insn].mnemonic;
         if (but && touch->flags & IR_ATOMIC && (mnemonic == ZYDIS_MNEMONIC_XADD || mnemonic == ZYDIS_MNEMONIC_INC)) continue;
         for (uint32_t o = 0; o < h->origins.len; o++) {
@@ -239,10 +240,11 @@ static bool take_loop(const hb *h, uint32_t origin, const part_term *t, const pa
     if (l->first.count != 1) return false;
     const ir_func *in = part_code(h, of->instance);
     bool number = is_number(h, origin, of->instance, of->leaf, &step);
-    if (number && l->stride > 1 && !l->first.add && of->factor == 1 && h->gifts->of[origin].count && step == 1 &&
-        h->gifts->of[origin].count <= l->stride) { /* every n-th, from the number on */
-        n->factor = by;
+    if (number && l->stride > 1 && of->factor > 0 && l->stride % of->factor == 0 && h->gifts->of[origin].count && step == 1 &&
+        h->gifts->of[origin].count <= l->stride / of->factor) { /* every n-th, from the number on */
+        n->factor = by * of->factor;
         n->modulo = by * l->stride;
+        n->base += by * l->first.add;
         return true;
     }
     if (number && l->end.known && l->end.count == 1 && l->end.terms[0].leaf == of->leaf && l->end.terms[0].factor == of->factor &&
@@ -298,6 +300,7 @@ static bool library_sum(const hb *h, const hb_touch *t, value_sum *sum, int64_t 
         int64_t times = part_number(ir, part_argument(ir, call, (unsigned)found->times_arg));
         *width = times > 0 && *width > 0 && times < INT32_MAX && *width < INT32_MAX ? *width * times : 0;
     }
+    if (*width <= 0) *width = part_row(h, t, sum);
     return *width > 0;
 }
 
@@ -312,6 +315,7 @@ static bool address_of(const hb *h, uint32_t origin, const hb_touch *t, part_sum
     } else {
         if (!t->ir || f->ir->insns[t->ir].op != IR_ACCESS || f->ir->insns[t->ir].flags & (IR_WIDE | IR_REP)) return false;
         sum = value_address(f->ir, &f->ir->insns[t->ir]);
+        if (part_drop_length(h, t, f->ir, &sum) && !(*width = part_row(h, t, &sum))) return false;
     }
     part_expand(h, origin, t->instance, &sum, 1, out);
     if (out->span) *width = out->span;
@@ -385,14 +389,16 @@ static numbered number_of(hb *h, uint32_t origin, const hb_touch *t)
     uint32_t *at = map_at(&h->numbering->numbers, (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data));
     if (*at == MAP_NONE) {
         *at = h->numbering->numbered.len;
-        vec_push(&h->numbering->numbered, make_number(h, origin, t));
+        numbered made = make_number(h, origin, t);
+        made.module = h->program->funcs.data[t->func].module;
+        vec_push(&h->numbering->numbered, made);
     }
     return h->numbering->numbered.data[*at];
 }
 
 static bool same_others(const hb *h, const numbered *x, const numbered *y)
 {
-    if (x->other_count != y->other_count) return false;
+    if (x->other_count != y->other_count || x->module != y->module) return false;
     for (uint32_t i = 0; i < x->other_count; i++) {
         const part_term *a = &x->others[i], *b = &y->others[i];
         if (a->leaf != b->leaf || a->factor != b->factor || h->instances[a->instance].func != h->instances[b->instance].func) return false;
@@ -537,6 +543,48 @@ bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const 
     int64_t d = (na.base + na.low - nb.base - nb.low) % na.each;
     if (d < 0) d += na.each;
     return d >= nb.wide && na.each - d >= na.wide;
+}
+
+/* Only threads of few numbers access what their creator does, and it has joined each of them. */
+bool hb_numbers_joined(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
+{
+    const gift *g = &h->gifts->of[y];
+    part_sum sum;
+    int64_t width, step;
+    if (g->kind != GIFT_NUMBER || g->step != 1) return false;
+    numbered na = number_of(h, x, a), nb = number_of(h, y, b);
+    if (!na.fixed || !nb.known || nb.space || nb.round || nb.modulo || !same_others(h, &na, &nb) || !address_of(h, y, b, &sum, &width)) return false;
+    for (uint32_t i = 0; i < sum.count; i++)
+        if (is_number(h, y, sum.terms[i].instance, sum.terms[i].leaf, &step) && sum.terms[i].factor < 0) return false;
+    int64_t from = na.base + na.low - nb.base - nb.high + 1, to = na.base + na.high - nb.base - nb.low - 1; /* factor * number is in it */
+    int64_t low = from >= 0 ? (from + nb.factor - 1) / nb.factor : -(-from / nb.factor), high = to >= 0 ? to / nb.factor : -1;
+    return hb_joined_before(h, x, (hb_point){a->instance, a->insn}, y, low, high);
+}
+
+/* A number that is not negative. */
+static bool is_natural(const hb *h, uint32_t origin, const part_term *t)
+{
+    const gift *g = &h->gifts->of[origin];
+    const ir_func *ir = part_code(h, t->instance);
+    const ir_insn *leaf = &ir->insns[t->leaf];
+    int64_t delta;
+    if (leaf->op == IR_AND && !leaf->b && leaf->imm >= 0 && leaf->imm <= INT32_MAX) return true;
+    return g->kind == GIFT_NUMBER && g->count > 0 && gift_is_own(h, t->instance, gift_param(ir, t->leaf), &delta) && !delta;
+}
+
+/* The address is a constant behind the end of the object, and something that is not negative: it is not in there, although an index
+ * from there on could be negative (`array[n - i]` looks like this). */
+bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place *p)
+{
+    const pta_site *site = &h->program->sites.data[p->place.site];
+    part_sum sum;
+    int64_t width;
+    if (site->kind != PTA_STATIC || site->module != h->program->funcs.data[t->func].module) return false; /* addresses of two modules */
+    if (!site->size || !address_of(h, origin, t, &sum, &width) || sum.span) return false;
+    bool behind = sum.add >= (int64_t)(site->start + site->size);
+    for (uint32_t i = 0; i < sum.count && behind; i++)
+        behind = sum.terms[i].factor > 0 && is_natural(h, origin, &sum.terms[i]);
+    return behind;
 }
 
 /* The part of an iteration that comes in front of its ordered part. */

@@ -29,6 +29,12 @@ bool part_constant(const hb *h, uint32_t origin, int param, int64_t *value);
 /* The next call, from *at on (which begins with 0), by which an origin comes to an instance; NULL: no more. */
 const pta_call_edge *part_caller(const hb *h, uint32_t origin, uint32_t instance, uint32_t *at);
 
+/* The size of a row of an array of arrays, if a sum is the address of the first byte of some row; 0: it is not. What begins in a row
+ * and has no other limit, like a string, stays in it: the same that the pointer analysis takes for granted of an index. */
+int64_t part_row(const hb *h, const hb_touch *t, const value_sum *sum);
+/* Takes off the length of the string that begins at the rest of the sum. */
+bool part_drop_length(const hb *h, const hb_touch *t, const ir_func *ir, value_sum *sum);
+
 static inline const ir_func *part_code(const hb *h, uint32_t instance)
 {
     return hb_instance_code(h, instance)->ir;

@@ -50,6 +50,13 @@ bool part_constant(const hb *h, uint32_t origin, int param, int64_t *value)
 
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth);
 
+/* Numbers in the code of two modules cannot be compared: they may be addresses, each in its own. Small ones are none. */
+enum { FIRST_ADDRESS = 4096 };
+static bool one_module(const hb *h, uint32_t a, uint32_t b)
+{
+    return h->program->funcs.data[h->instances[a].func].module == h->program->funcs.data[h->instances[b].func].module;
+}
+
 static bool same_sum(const part_sum *a, const part_sum *b)
 {
     bool same = a->known && b->known && a->count == b->count && a->add == b->add && a->span == b->span;
@@ -68,6 +75,7 @@ static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int 
     if (sorts) {
         const pta_call_edge *outer = part_caller(h, origin, e->caller, &at);
         if (!outer || part_caller(h, origin, e->caller, &at)) return false;
+        if (!hb_instance_code(h, outer->caller) || !one_module(h, outer->caller, e->callee)) return false;
         e = outer;
     }
     if (!hb_instance_code(h, e->caller)) return false;
@@ -92,6 +100,7 @@ static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, p
     if (param < 0 || depth >= NUMBER_DEPTH || instance == h->origins.data[origin].instance) return false;
     for (const pta_call_edge *e; (e = part_caller(h, origin, instance, &at)); calls++) {
         part_sum one;
+        if (hb_instance_code(h, e->caller) && !one_module(h, e->caller, instance)) return false;
         if (!passed_by(h, origin, e, param, calls ? &one : out, depth) || (calls && !same_sum(out, &one))) return false;
     }
     return calls > 0;
@@ -110,7 +119,8 @@ static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_
         int param = gift_param(part_code(h, instance), t.leaf);
         int64_t value;
         part_sum inner;
-        if (instance == h->origins.data[origin].instance && part_constant(h, origin, param, &value)) {
+        if (instance == h->origins.data[origin].instance && part_constant(h, origin, param, &value) &&
+            ((value >= 0 && value < FIRST_ADDRESS) || one_module(h, instance, h->origins.data[origin].sites.data[0].instance))) {
             out->add += t.factor * value;
         } else if (passed(h, origin, instance, param, &inner, depth)) {
             out->add += t.factor * inner.add;
@@ -128,4 +138,39 @@ void part_expand(const hb *h, uint32_t origin, uint32_t instance, const value_su
 {
     expand(h, origin, instance, v, by, out, 0);
     out->known &= is_small(out->add, MOST_ADD);
+}
+
+/* --- strings ------------------------------------------------------------------------------------------------------------------ */
+
+int64_t part_row(const hb *h, const hb_touch *t, const value_sum *sum)
+{
+    const pta_site *site = NULL;
+    for (uint32_t i = 0; i < t->place_count && sum->known; i++) {
+        const pta_site *at = &h->program->sites.data[h->places.data[t->first_place + i].place.site];
+        if (at->kind == PTA_STATIC && at->module == h->program->funcs.data[t->func].module && sum->add >= (int64_t)at->start && sum->add < (int64_t)(at->start + at->size)) site = at;
+    }
+    const image_type *type = site ? site->type : NULL;
+    if (!type || type->kind != IMAGE_TYPE_ARRAY || !type->target || type->target->kind != IMAGE_TYPE_ARRAY || !type->target->size) return 0;
+    int64_t row = (int64_t)type->target->size;
+    if ((sum->add - (int64_t)site->start) % row) return 0;
+    for (uint32_t i = 0; i < sum->count; i++)
+        if (sum->terms[i].factor % row) return 0;
+    return row;
+}
+
+bool part_drop_length(const hb *h, const hb_touch *t, const ir_func *ir, value_sum *sum)
+{
+    for (uint32_t i = 0; i < sum->count; i++) {
+        const ir_insn *result = &ir->insns[sum->terms[i].leaf];
+        const hb_call *call = result->op == IR_RESULT && result->var == IR_RAX ? hb_call_at(h, t->func, ir->insns[result->a].insn) : NULL;
+        uint32_t callee = call && call->value ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+        if (sum->terms[i].factor != 1 || callee == PTA_NO_FUNC || strcmp(h->program->funcs.data[callee].name, "strlen")) continue;
+        value_sum rest = *sum, string = value_of(ir, part_argument(ir, call, 0));
+        memmove(&rest.terms[i], &rest.terms[i + 1], (rest.count - i - 1) * sizeof *rest.terms);
+        rest.count--;
+        if (rest.add < string.add || !value_same_terms(&rest, &string)) continue;
+        *sum = string;
+        return true;
+    }
+    return false;
 }

@@ -18,7 +18,7 @@ static bool is_ancestor(const hb_kin *k, uint32_t ancestor, uint32_t o)
 static bool creates_surely(const hb *h, uint32_t parent, const hb_origin *o)
 {
     for (uint32_t s = 0; s < o->sites.len; s++)
-        if (hb_bit(h->origins.data[parent].sure, o->sites.data[s].instance)) return true;
+        if (hb_runs_how(h, parent, o->sites.data[s].instance) < HB_WILD) return true;
     return false;
 }
 
@@ -77,16 +77,6 @@ void hb_kin_close(hb *h)
     map_free(&h->positions.stance_pairs);
 }
 
-static const hb_region *ever_of(const hb *h, uint32_t o)
-{
-    hb_life *life = &h->lives[o];
-    if (!life->has_ever) {
-        hb_life_ever(h, o, &life->ever);
-        life->has_ever = true;
-    }
-    return &life->ever;
-}
-
 static bool is_team(const hb_origin *o)
 {
     return o->by && o->by->kind == SYNC_TEAM;
@@ -100,7 +90,7 @@ static bool find_alive(const hb *h, const hb_kin *k, uint32_t o, uint32_t in, hb
     for (uint32_t i = 0; i < k->parents[o].len; i++) {
         uint32_t parent = k->parents[o].data[i];
         if (parent == in) {
-            if (hb_region_has(ever ? ever_of(h, o) : &h->lives[o].live, at)) return true;
+            if (hb_region_has(ever ? hb_life_ever(h, o) : &h->lives[o].live, at)) return true;
         } else if (parent != o && is_ancestor(k, in, parent)) {
             /* A team ends with all that it has started, and what that has started. */
             bool outlives = (ever || h->lives[o].live.ends) && !is_team(&h->origins.data[parent]);
@@ -275,12 +265,12 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, part; /* the last: the part that one thread of a team runs, + 1 */
+    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, root, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
-    if (hb_has_single(h, at.instance) && hb_single_part(h, at, &part)) bits[words - 1] = ((uint64_t)h->instances[at.instance].func << 32 | part) + 1;
+    if (hb_single_of(h, at, &root, &part)) bits[words - 1] = ((uint64_t)root << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
         if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
-        if (hb_region_has(ever_of(h, o), at)) hb_set(bits, 2 * o + 1);
+        if (hb_region_has(hb_life_ever(h, o), at)) hb_set(bits, 2 * o + 1);
     }
     uint32_t number = position_number(h, bits, words);
     free(bits);
@@ -297,7 +287,7 @@ static uint32_t position_of(hb *h, hb_point at)
     if (*all == HB_NONE) {
         bool parts = hb_has_single(h, at.instance);
         for (uint32_t o = 1; o < h->origins.len && !parts; o++)
-            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(ever_of(h, o), at.instance);
+            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(hb_life_ever(h, o), at.instance);
         *all = parts ? DIFFER : find_position(h, at);
     }
     if (*all != DIFFER) return *all;

@@ -141,7 +141,37 @@ static void drop_foreign_states(hb *h)
     free(now);
 }
 
-static uint64_t *find_reached(const hb *h, const uint32_t *roots, uint32_t count, bool surely)
+/* The functions that never come back and that many calls name: whoever calls them gives up. One that a single call names may as well be
+ * the loop of a server. */
+static bool *find_dying(const hb *h)
+{
+    enum { SEVERAL = 3 };
+    bool *dying = base_alloc_zero(h->program->funcs.len, sizeof *dying);
+    uint32_t *named = base_alloc_zero(h->program->funcs.len, sizeof *named);
+    for (uint32_t c = 0; c < h->program->calls.len; c++)
+        if (h->program->calls.data[c].func != PTA_NO_FUNC) named[h->program->calls.data[c].func]++;
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        dying[f] = named[f] >= SEVERAL && hb_code(h, f) && !hb_code(h, f)->returns;
+    free(named);
+    return dying;
+}
+
+enum { MANY = 8 }; /* functions that a call may go to until it is hardly known where it does */
+
+static hb_doubt edge_doubt(const hb *h, const bool *dying, uint32_t edge, bool is_main)
+{
+    const pta_call_edge *e = &h->edges[edge];
+    uint32_t count;
+    if (h->instances[e->caller].func == h->program->wild_call) return HB_WILD;
+    /* Somebody runs what such a call is made for, and that is main, if anybody. */
+    if (!is_main && h->program->calls.data[e->call].func == PTA_NO_FUNC) {
+        hb_callees(h, e->caller, e->call, &count);
+        if (count > MANY) return HB_MANY;
+    }
+    return dying[h->instances[e->callee].func] ? HB_DYING : HB_SURE;
+}
+
+static uint64_t *find_reached(const hb *h, const hb_origin *o, const uint32_t *roots, uint32_t count, hb_doubt most, const bool *dying)
 {
     hb_numbers work = {0};
     uint64_t *reached = base_alloc_zero(h->words, sizeof *reached);
@@ -152,10 +182,10 @@ static uint64_t *find_reached(const hb *h, const uint32_t *roots, uint32_t count
     }
     while (work.len) {
         uint32_t caller = work.data[--work.len];
-        if (surely && h->instances[caller].func == h->program->wild_call) continue;
         for (uint32_t e = h->out_first[caller]; e < h->out_first[caller + 1]; e++) {
             uint32_t callee = h->edges[e].callee;
             if (hb_spawns(h, &h->edges[e]) || hb_bit(reached, callee)) continue;
+            if (most < HB_WILD && edge_doubt(h, dying, e, o->kind == HB_MAIN) > most) continue;
             hb_set(reached, callee);
             vec_push(&work, callee);
         }
@@ -164,10 +194,11 @@ static uint64_t *find_reached(const hb *h, const uint32_t *roots, uint32_t count
     return reached;
 }
 
-static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count)
+static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count, const bool *dying)
 {
-    o->self = find_reached(h, roots, count, false);
-    o->sure = find_reached(h, roots, count, true);
+    o->self = find_reached(h, o, roots, count, HB_WILD, dying);
+    for (unsigned doubt = 0; doubt < HB_WILD; doubt++)
+        o->within[doubt] = find_reached(h, o, roots, count, (hb_doubt)doubt, dying);
 }
 
 /* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
@@ -276,9 +307,11 @@ void hb_origins_open(hb *h)
         if (hb_spawns(h, &h->edges[e])) add_spawned(h, &h->edges[e]);
     drop_foreign_states(h);
     if (h->options.open) vec_clear(&roots);
-    find_runs(h, &h->origins.data[0], roots.data, roots.len);
+    bool *dying = find_dying(h);
+    find_runs(h, &h->origins.data[0], roots.data, roots.len, dying);
     for (uint32_t o = 1; o < h->origins.len; o++)
-        find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1);
+        find_runs(h, &h->origins.data[o], &h->origins.data[o].instance, 1, dying);
+    free(dying);
     drop_known_outside(h);
     drop_uncreated(h);
     for (uint32_t o = 1; o < h->origins.len; o++)
@@ -308,7 +341,8 @@ void hb_origins_close(hb *h)
         vec_free(&origin->carriers);
         vec_free(&origin->at);
         free(origin->self);
-        free(origin->sure);
+        for (unsigned doubt = 0; doubt < HB_WILD; doubt++)
+            free(origin->within[doubt]);
     }
     vec_free(&h->origins);
     free(h->once);
@@ -326,15 +360,26 @@ bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
     return hb_bit(h->origins.data[origin].self, instance);
 }
 
-bool hb_runs_surely(const hb *h, uint32_t origin, uint32_t instance)
+hb_doubt hb_runs_how(const hb *h, uint32_t origin, uint32_t instance)
 {
-    return hb_bit(h->origins.data[origin].sure, instance);
+    unsigned doubt = HB_SURE;
+    while (doubt < HB_WILD && !hb_bit(h->origins.data[origin].within[doubt], instance))
+        doubt++;
+    return (hb_doubt)doubt;
 }
 
 const char *hb_origin_name(const hb *h, uint32_t origin)
 {
     const hb_origin *o = &h->origins.data[origin];
     return o->kind == HB_MAIN ? "main" : h->program->funcs.data[o->entry].name;
+}
+
+const char *hb_kind_name(uint8_t kind)
+{
+    static const char *const names[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
+                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
+                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
+    return names[kind];
 }
 
 hb_point hb_user_point(const hb *h, hb_point at)

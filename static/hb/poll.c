@@ -13,7 +13,7 @@ static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
 
 static bool is_idle_call(const hb *h, uint32_t func, uint32_t insn)
 {
-    static const char *const idle[] = {"sched_yield", "usleep", "nanosleep", "pthread_yield", "thrd_yield", "sleep"};
+    static const char *const idle[] = {"sched_yield", "usleep", "nanosleep", "pthread_yield", "thrd_yield", "sleep", "__kmpc_flush"};
     const hb_call *call = hb_call_at(h, func, insn);
     uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
     for (unsigned i = 0; callee != PTA_NO_FUNC && i < sizeof idle / sizeof *idle; i++)
@@ -63,14 +63,13 @@ static bool decides(const ir_func *ir, uint32_t loop, ir_value v)
 static bool all_atomic(const hb *h, const hb_place *place)
 {
     bool any = false;
-    for (uint32_t t = 0; t < h->touches.len; t++) {
-        const hb_touch *touch = &h->touches.data[t];
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t i = 0; i < touch->place_count; i++) {
-            if (!hb_overlap(&h->extents.data[h->places.data[touch->first_place + i].extent], &h->extents.data[place->extent])) continue;
-            if (!(touch->flags & IR_ATOMIC)) return false;
-            any = true;
-        }
+    const hb_extent *x = &h->extents.data[place->extent];
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
+        if (!(h->touches.data[writes[i].touch].flags & IR_ATOMIC)) return false;
+        any = true;
     }
     return any;
 }

@@ -13,11 +13,14 @@ typedef struct {
     const sync_touch *touch;
 } hb_call;
 
+enum { HB_YES = 1, HB_NO };
+
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
+    uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -40,6 +43,8 @@ typedef struct hb_walk hb_walk;
 struct hb_walk { /* how far a region goes */
     bool (*cuts)(const hb_walk *w, uint32_t instance, const hb_call *call);            /* it does not go on behind this call */
     bool (*closes)(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge); /* nor over this edge; or NULL */
+    /* The first instruction of [from, until) behind which it does not go on; HB_NONE: there is none. Or NULL. */
+    uint32_t (*stops)(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t until);
     const void *with;
     const uint32_t *cutters; /* the instances in which something may cut */
     uint32_t cutter_count;
@@ -53,10 +58,16 @@ typedef struct {
 } hb_word;
 
 typedef struct {
+    uint32_t word; /* in memory */
+    uint32_t next; /* another that holds the same object, or MAP_NONE */
+} hb_held_by;
+
+typedef struct {
     uint32_t origin;
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
     bool has_live, has_ever;
+    bool shares_live, shares_ever; /* with another origin, whose it is */
 } hb_life;
 
 typedef struct {
@@ -89,6 +100,11 @@ typedef struct { /* process.c: a shared mapping of a file */
 } hb_mapping;
 
 typedef struct {
+    uint32_t touch; /* in touches */
+    uint32_t place; /* in places */
+} hb_use;
+
+typedef struct {
     uint32_t site, context;
     uint32_t owner; /* origin, or HB_NONE */
     uint8_t state;  /* memory.c */
@@ -102,7 +118,9 @@ struct hb {
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
     uint32_t edge_count;
+    bool *spawns;            /* per edge: hb_spawns */
     uint32_t *out_first;     /* per instance, in edges */
+    uint32_t *runs_first, *runs; /* per instance: the instances that it calls, each once, in runs */
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
@@ -112,28 +130,39 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
-    hb_kin kin[2];           /* by all creations that are known; by those that are sure (hb_origin.sure) */
+    hb_kin kin[2];           /* by all creations that are known; by those that need no unknown pointer */
     hb_positions positions;
     hb_life *lives;          /* per origin */
     struct hb_joins *joins;
     VEC(hb_word) memory;     /* by object */
     VEC(pta_place) held;
     map64 memory_of;         /* object: number of its first word in memory */
+    VEC(hb_held_by) holders; /* made on first use (has_holders) */
+    map64 holders_of;        /* object: the first of those that hold its address */
+    bool has_holders;
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;
     struct hb_locks *locks;
     struct hb_gifts *gifts;
+    struct hb_setups *setups;
+    struct hb_givens *givens;
+    struct hb_waits *waits;  /* made on first use */
     struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
     struct hb_turns *turns;
     struct hb_lasts *lasts;
+    struct hb_gathers *gathers;
+    struct hb_nests *nests;
     struct hb_barriers *barriers;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
     map64 extent_map;
+    hb_use *writes;          /* places that are written, by object, then in the order of touches */
+    uint32_t *writes_first;  /* per object that has been touched, in writes; one more at the end */
+    uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
 };
@@ -201,12 +230,14 @@ void hb_overlaps_find(hb *h);
 void hb_kin_close(hb *h);
 void hb_events_place(hb *h);
 
-/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too. */
-void hb_life_ever(const hb *h, uint32_t origin, hb_region *out);
+/* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too; found on first use. */
+const hb_region *hb_life_ever(const hb *h, uint32_t origin);
 
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
+/* The same of a point in what such a part calls, and nothing else does: `root` has the part. */
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part);
 bool hb_has_single(const hb *h, uint32_t instance); /* some of its points are in such a part */
 /* There is only one such task at a time. Requires the overlaps of those that led to it. */
 bool hb_task_alone(const hb *h, uint32_t origin);
@@ -217,6 +248,24 @@ bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y);
 /* The thread that is at this point is the one that has created the task, or those that led to it. */
 bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task);
 
+/* --- setup.c ---- */
+void hb_setups_open(hb *h);
+void hb_setups_close(hb *h);
+/* Edges that are not gone as long as an origin is alive, and the instances that have some. */
+bool hb_setup_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge);
+void hb_setup_cutters(const hb *h, uint32_t origin, hb_numbers *out);
+/* Something that was set up is undone where the origin may be alive: the edges are open, the life has to be found again. */
+bool hb_setup_fails(hb *h, uint32_t origin, const hb_region *live);
+
+/* --- given.c: the same for what was so when it was created ---- */
+void hb_givens_open(hb *h);
+void hb_givens_close(hb *h);
+bool hb_given_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge);
+bool hb_given_fails(hb *h, uint32_t origin, const hb_region *live);
+
+/* --- waited.c ---- */
+void hb_waits_close(hb *h);
+
 /* --- lock.c ---- */
 /* There is but one such object. */
 bool hb_single(const hb *h, const pta_place *place);
@@ -226,6 +275,8 @@ bool hb_single(const hb *h, const pta_place *place);
 const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 /* The bytes of an access of so many bytes at a place; `open`: it may go on to the end of the object. */
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
+/* The places of an object that are written. */
+const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 
@@ -244,7 +295,7 @@ void hb_channels_close(hb *h);
 /* The first value of the semaphore that a call is about; -1: not known. */
 int64_t hb_semaphore_value(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync);
 
-/* --- publish.c, turn.c, last.c, barrier.c ---- */
+/* --- publish.c, turn.c, last.c, gather.c, barrier.c ---- */
 void hb_tokens_open(hb *h);
 void hb_tokens_close(hb *h);
 /* One comes before something is posted that the other has waited for. */
@@ -257,10 +308,19 @@ void hb_lasts_open(hb *h);
 void hb_lasts_close(hb *h);
 /* One of them has found a counter to be zero that the other had not decreased yet, or is the only one to find it so. */
 bool hb_lasts_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+void hb_gathers_open(hb *h);
+void hb_gathers_close(hb *h);
+/* One has waited until all have reported, and the other has not reported yet. */
+bool hb_gathers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
 void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- nest.c ---- */
+void hb_nests_close(hb *h);
+/* Variables of two activations of a function, or one before and after its tasks. */
+bool hb_nests_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
 /* --- process.c ---- */
 /* One of the points is run by the child of a fork, in memory that is its own. */

@@ -12,6 +12,7 @@ typedef struct {
     uint32_t width;
     bool is_variable;
     bool is_end; /* of the thread `poster` */
+    bool locked; /* set and looked at under one lock */
     hb_points posts, waits;
     hb_edges edges;
     hb_numbers cutters;
@@ -113,36 +114,44 @@ static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
     return place->offset >= 0 && hb_type_at(site->type, (uint64_t)place->offset, width).is_atomic;
 }
 
-/* A variable that is found set on an edge: who sets it, and do they agree on how? */
-static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb_edge edge)
+bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked)
 {
     const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
-    token t = {.object = x->object, .at = x->at, .width = x->width};
     bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
-    for (uint32_t i = 0; i < h->touches.len && agreed; i++) {
-        const hb_touch *touch = &h->touches.data[i];
-        if (!(touch->flags & IR_WRITE)) continue;
-        for (uint32_t k = 0; k < touch->place_count; k++) {
-            const hb_place *p = &h->places.data[touch->first_place + k];
-            if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
-            hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
-            if (!atomic && !hb_guarded(&mine, &theirs)) agreed = !mine.len && touch->flags & IR_ATOMIC;
-            vec_push(&t.posts, (hb_point){touch->instance, touch->insn});
-        }
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count && agreed; i++) {
+        const hb_touch *touch = &h->touches.data[writes[i].touch];
+        const hb_place *p = &h->places.data[writes[i].place];
+        if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
+        hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
+        bool guarded = hb_guarded(&mine, &theirs);
+        if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;
+        *locked &= guarded;
+        vec_push(out, (hb_point){touch->instance, touch->insn});
     }
     vec_free(&mine);
     vec_free(&theirs);
-    if (!agreed || !t.posts.len) {
-        vec_free(&t.posts);
+    return agreed;
+}
+
+static void take_variable(hb *h, const hb_touch *look, const hb_place *place, hb_edge edge)
+{
+    const hb_extent *x = &h->extents.data[place->extent];
+    hb_points posts = {0};
+    bool locked = true;
+    if (!hb_setters(h, look, place, &posts, &locked) || !posts.len) {
+        vec_free(&posts);
         return;
     }
-    token *known = variable_token(h, t.object, t.at);
+    token *known = variable_token(h, x->object, x->at);
     if (known->posts.len)
-        vec_free(&t.posts);
+        vec_free(&posts);
     else
-        known->posts.data = t.posts.data, known->posts.len = t.posts.len, known->posts.cap = t.posts.cap;
+        known->posts.data = posts.data, known->posts.len = posts.len, known->posts.cap = posts.cap, known->locked = true;
+    known->locked &= locked;
     vec_push(&known->edges, edge);
     add_number(&known->cutters, edge.instance);
 }
@@ -168,25 +177,197 @@ static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *
     return returned ? looked_at(h, h->edges[first].callee, f->ir, returned, depth + 1) : NULL;
 }
 
+/* The only value, besides zeros, that a phi may stand for, through other phis; 0: there are several. */
+static ir_value only_source(const ir_func *ir, ir_value v, ir_value seen, unsigned depth)
+{
+    v = value_plain(ir, v, 4);
+    const ir_insn *phi = &ir->insns[v];
+    if (phi->op != IR_PHI) return v;
+    for (uint32_t i = 0; i < phi->b; i++) {
+        ir_value arg = value_plain(ir, ir->args[phi->a + i], 4);
+        if (arg == v || (ir->insns[arg].op == IR_CONST && !ir->insns[arg].imm)) continue;
+        if (ir->insns[arg].op == IR_PHI && depth > 3) return 0;
+        ir_value source = only_source(ir, arg, seen, depth + 1);
+        if (!source || (seen && seen != source)) return 0;
+        seen = source;
+    }
+    return seen;
+}
+
+/* What was compared is not zero. */
+static bool is_set(const value_condition *c)
+{
+    enum { NOT_BELOW = 3, ABOVE = 7, LESS = 12, NOT_LESS = 13, NOT_GREATER = 14, GREATER = 15 };
+    switch (c->code) {
+    case VALUE_EQUAL: return c->imm != 0;
+    case VALUE_NOT_EQUAL: return c->imm == 0;
+    case NOT_BELOW: return c->imm != 0;
+    case ABOVE: return true;
+    case LESS: return c->imm <= 0;
+    case NOT_LESS: return c->imm > 0;
+    case NOT_GREATER: return c->imm < 0;
+    case GREATER: return c->imm >= 0;
+    default: return false;
+    }
+}
+
+/* A constant, or a parameter that is the same constant in all calls. */
+static bool number_in(const hb *h, uint32_t instance, ir_value v, int64_t *out)
+{
+    static const uint16_t registers[] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX, IR_R8, IR_R9};
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    const ir_insn *insn = &ir->insns[value_plain(ir, v, 4)];
+    unsigned param = 0;
+    bool found = false;
+    if (insn->op == IR_CONST) return *out = insn->imm, true;
+    while (param < 6 && (insn->op != IR_ENTRY || insn->var != registers[param]))
+        param++;
+    for (uint32_t i = h->in_first[instance]; param < 6 && i < h->in_first[instance + 1]; i++) {
+        const pta_call_edge *e = &h->edges[h->in_edge[i]];
+        const lift_func *f = hb_instance_code(h, e->caller);
+        const hb_call *call = f && !hb_spawns(h, e) ? hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]) : NULL;
+        ir_value arg = call && call->value ? value_plain(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + param], 4) : 0;
+        if (!arg || f->ir->insns[arg].op != IR_CONST || (found && f->ir->insns[arg].imm != *out)) return false;
+        *out = f->ir->insns[arg].imm;
+        found = true;
+    }
+    return found;
+}
+
+/* With a number on the right. */
+static bool settle(const hb *h, uint32_t instance, value_condition *c)
+{
+    if (!c->b) return true;
+    if (number_in(h, instance, c->b, &c->imm)) return c->b = 0, true;
+    if (!number_in(h, instance, c->a, &c->imm)) return false;
+    c->a = c->b;
+    c->b = 0;
+    c->code = value_mirror(c->code);
+    return true;
+}
+
+bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    value_condition *c = &out->condition;
+    if (!value_test(f->ir, block, taken, c) || !c->a || !settle(h, instance, c) || !is_set(c)) return false;
+    ir_value found = only_source(f->ir, c->a, 0, 0);
+    out->touch = found ? looked_at(h, instance, f->ir, found, 0) : NULL;
+    if (!out->touch || out->touch->place_count != 1) return false;
+    const pta_place *place = &h->places.data[out->touch->first_place].place;
+    return hb_single(h, place) && begins_with_zero(h, place, out->touch->width);
+}
+
 static void find_variables(hb *h, uint32_t instance)
 {
     const lift_func *f = hb_instance_code(h, instance);
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
         for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
-            value_condition c;
-            if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b) continue;
-            bool set = (c.code == VALUE_NOT_EQUAL && !c.imm) || (c.code == VALUE_EQUAL && c.imm);
-            const hb_touch *look = set ? looked_at(h, instance, f->ir, c.a, 0) : NULL;
-            if (!look || look->place_count != 1) continue;
-            const hb_place *place = &h->places.data[look->first_place];
-            if (hb_single(h, &place->place) && begins_with_zero(h, &place->place, look->width))
-                take_variable(h, look, place, (hb_edge){instance, b, e, -1});
+            hb_look look;
+            if (!hb_looks(h, instance, b, f->edges[e].kind == EDGE_TAKEN, &look)) continue;
+            take_variable(h, look.touch, &h->places.data[look.touch->first_place], (hb_edge){instance, b, e, -1});
+        }
+    }
+}
+
+/* --- branches that tell the same ------------------------------------------------------------------------------------------------ */
+
+static bool holds(uint8_t code, int64_t n, int64_t imm)
+{
+    switch (code) {
+    case 4: return n == imm;
+    case 5: return n != imm;
+    case 12: return n < imm;
+    case 13: return n >= imm;
+    case 14: return n <= imm;
+    case 15: return n > imm;
+    default: return true; /* says nothing */
+    }
+}
+
+/* A value that is `known` to be a certain number cannot be what an edge says. */
+static bool contradicts(const lift_func *f, uint32_t block, uint32_t edge, ir_value v, int64_t number)
+{
+    value_condition c;
+    if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
+    return c.a == v && !c.b && !holds(c.code, (int32_t)number, (int32_t)c.imm);
+}
+
+static uint32_t block_of_value(const ir_func *ir, ir_value v)
+{
+    uint32_t block = 0;
+    while (block < ir->func->block_count && (v < ir->blocks[block].first || v >= ir->blocks[block].first + ir->blocks[block].count))
+        block++;
+    return block;
+}
+
+/* Whether control can come from where a value is made to a block where it is a number, without one of the token's edges. */
+static bool comes_without(const lift_func *f, const token *t, uint32_t instance, uint32_t from, uint32_t to, ir_value v, int64_t number)
+{
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    hb_numbers work = {0};
+    bool found = from == to;
+    vec_push(&work, from);
+    hb_set(seen, from);
+    while (work.len && !found) {
+        uint32_t block = work.data[--work.len];
+        const lift_block *b = &f->blocks[block];
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count && !found; e++) {
+            uint32_t next = f->edges[e].to;
+            if (hb_bit(seen, next) || hb_edges_have(&t->edges, instance, block, e) || contradicts(f, block, e, v, number)) continue;
+            hb_set(seen, next);
+            vec_push(&work, next);
+            found = next == to;
+        }
+    }
+    vec_free(&work);
+    free(seen);
+    return found;
+}
+
+/* `while (!ready && !late) late = wait(...); if (!late) ...`: that the value is zero means that the loop was left over the other edge.
+ * The value does not change on the way from where it was made last, and on each such way an edge contradicts it, or is the token's. */
+static void find_echoes(const hb *h, token *t)
+{
+    uint32_t own = t->edges.len;
+    for (uint32_t k = 0; k < own; k++) {
+        uint32_t instance = t->edges.data[k].instance;
+        const lift_func *f = hb_instance_code(h, instance);
+        bool done = false;
+        for (uint32_t i = 0; i < k && !done; i++)
+            done = t->edges.data[i].instance == instance;
+        for (uint32_t b = 0; b < f->block_count && !done; b++) {
+            const lift_block *block = &f->blocks[b];
+            for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
+                value_condition c;
+                if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.code != VALUE_EQUAL) continue;
+                if (f->ir->insns[c.a].op != IR_PHI || hb_edges_have(&t->edges, instance, b, e)) continue;
+                uint32_t from = block_of_value(f->ir, c.a);
+                if (from == f->block_count || comes_without(f, t, instance, from, b, c.a, c.imm)) continue;
+                vec_push(&t->edges, (hb_edge){instance, b, e, -1});
+            }
         }
     }
 }
 
 /* --- all of them --------------------------------------------------------------------------------------------------------------- */
+
+/* Whoever sets a variable under a lock has it until a call lets go of it: what it does before that is seen together with the
+ * variable. (Compilers change the order of the stores in between.) */
+static hb_point last_of(hb *h, hb_point post)
+{
+    const lift_func *f = hb_instance_code(h, post.instance);
+    const hb_func *own = &h->funcs[h->instances[post.instance].func];
+    const lift_block *b = &f->blocks[hb_block_of(f, post.insn)];
+    uint32_t end = b->first_insn + b->insn_count;
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (own->calls[c].insn > post.insn && own->calls[c].insn < end) end = own->calls[c].insn;
+    uint32_t held = hb_locks_at(h, post);
+    for (uint32_t i = post.insn + 1; i < end; i++) /* nor a store that lets go of a lock of one's own making */
+        if (hb_locks_at(h, (hb_point){post.instance, i}) != held) end = i;
+    return (hb_point){post.instance, end > post.insn ? end - 1 : post.insn};
+}
 
 static void find_poster(hb *h, token *t)
 {
@@ -206,6 +387,8 @@ static void find_poster(hb *h, token *t)
         return;
     }
     hb_walk walk = {.origin = t->poster};
+    for (uint32_t i = 0; i < t->posts.len && t->locked && t->is_variable; i++)
+        t->posts.data[i] = last_of(h, t->posts.data[i]);
     hb_region_walk(h, &walk, t->posts.data, t->posts.len, &t->posted);
 }
 
@@ -218,6 +401,7 @@ void hb_tokens_open(hb *h)
         if (hb_instance_code(h, i)) find_variables(h, i);
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
         token *t = &h->tokens->all.data[i];
+        if (t->is_variable) find_echoes(h, t);
         find_poster(h, t);
         t->unwaited = base_alloc_zero(h->origins.len, sizeof *t->unwaited);
         t->has_unwaited = base_alloc_zero(h->origins.len, sizeof *t->has_unwaited);

@@ -1,6 +1,9 @@
 /* Which code may run after given points, as long as nothing cuts the way. Context-sensitive in the usual two steps: first up,
  * from the points to the ends of their functions and on behind the calls of these; then down, into whatever is called on the
- * way. A call is passed when its callee can be gone through from its entry to its end. */
+ * way. A call is passed when its callee can be gone through from its entry to its end.
+ *
+ * Each block of an instance is gone through once in a walk, wherever the walk came from: what can be reached from several points
+ * is what can be reached from each. */
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -8,8 +11,9 @@ typedef struct {
     const hb *h;
     const hb_walk *walk;
     hb_region *out;
-    uint8_t *tainted; /* per instance: something in it, or below it, cuts */
-    uint8_t *passes;  /* per tainted instance: it can be gone through */
+    uint8_t *tainted; /* per instance: something below it cuts (BELOW), or in it (CUTTER); 0: nothing */
+    uint8_t *passes;  /* per tainted instance: it can be gone through (PASSES), or could not when it was tried (FAILS) */
+    uint64_t **seen_in; /* per instance: blocks that are in the region already; NULL: none */
     uint64_t *entered; /* instances that are in `down` already */
     hb_numbers down;
     hb_points up;
@@ -18,6 +22,9 @@ typedef struct {
     bool record;
 } walker;
 
+enum { BELOW = 1, CUTTER };
+enum { PASSES = 1, FAILS };
+
 static void find_tainted(walker *w)
 {
     const hb *h = w->h;
@@ -25,7 +32,7 @@ static void find_tainted(walker *w)
     w->tainted = base_alloc_zero(h->instance_count, 1);
     w->passes = base_alloc_zero(h->instance_count, 1);
     for (uint32_t i = 0; i < w->walk->cutter_count; i++) {
-        w->tainted[w->walk->cutters[i]] = 1;
+        w->tainted[w->walk->cutters[i]] = CUTTER;
         vec_push(&work, w->walk->cutters[i]);
     }
     while (work.len) {
@@ -33,7 +40,7 @@ static void find_tainted(walker *w)
         for (uint32_t i = h->in_first[callee]; i < h->in_first[callee + 1]; i++) {
             const pta_call_edge *e = &h->edges[h->in_edge[i]];
             if (hb_spawns(h, e) || w->tainted[e->caller]) continue;
-            w->tainted[e->caller] = 1;
+            w->tainted[e->caller] = BELOW;
             vec_push(&work, e->caller);
         }
     }
@@ -49,7 +56,7 @@ static bool call_passes(const walker *w, uint32_t instance, const hb_call *call)
         const pta_call_edge *e = &w->h->edges[first + i];
         if (hb_spawns(w->h, e)) continue;
         any = true;
-        if (!w->tainted[e->callee] || w->passes[e->callee]) return true;
+        if (!w->tainted[e->callee] || w->passes[e->callee] == PASSES) return true;
     }
     return !any;
 }
@@ -91,6 +98,7 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
 {
     const hb_func *own = &w->h->funcs[w->h->instances[instance].func];
     const lift_block *b = &f->blocks[block];
+    bool cutter = w->tainted[instance] == CUTTER && w->walk->cuts;
     uint32_t end = b->first_insn + b->insn_count, low = 0, high = own->call_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -99,14 +107,29 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
         else
             high = middle;
     }
+    uint32_t stop = w->tainted[instance] == CUTTER && w->walk->stops ? w->walk->stops(w->walk, instance, from, end) : HB_NONE;
     for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
         const hb_call *call = &own->calls[c];
-        if (w->walk->cuts && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
+        if (stop < call->insn) break;
+        if (cutter && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
         if (w->record) enter_callees(w, instance, call);
         if (!call_passes(w, instance, call)) return note(w, instance, from, call->insn + 1), false;
     }
-    note(w, instance, from, end);
-    return true;
+    note(w, instance, from, stop < end ? stop + 1 : end);
+    return stop >= end;
+}
+
+/* What a load of the block finds that the block has stored there itself: functions with setjmp keep their variables in memory. */
+static ir_value stored_here(const ir_func *ir, uint32_t block, ir_value load)
+{
+    const ir_block *b = &ir->blocks[block];
+    for (ir_value v = load; v-- > b->first;) {
+        if (ir->insns[v].op == IR_CALL) return 0;
+        if (ir->insns[v].op != IR_STORE) continue;
+        bool same = ir->insns[v].width == ir->insns[load].width && value_same_access(ir, &ir->insns[ir->insns[v].a], &ir->insns[ir->insns[load].a]);
+        return same ? value_plain(ir, ir->insns[v].b, 4) : 0;
+    }
+    return 0;
 }
 
 /* The edge on which a setjmp has returned 0: not when it is come back to. */
@@ -115,8 +138,9 @@ static bool is_first_return(const lift_func *f, uint32_t block, uint32_t edge, u
     value_condition c;
     if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
     if (!c.a || c.b || c.imm || c.code != VALUE_EQUAL) return false;
+    if (f->ir->insns[c.a].op == IR_LOAD) c.a = stored_here(f->ir, block, c.a);
     const ir_insn *result = &f->ir->insns[c.a];
-    return result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
+    return c.a && result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
 }
 
 /* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is
@@ -125,7 +149,7 @@ static bool is_first_return(const lift_func *f, uint32_t block, uint32_t edge, u
 static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped, uint64_t *seen)
 {
     const lift_func *f = hb_instance_code(w->h, instance);
-    bool ends = false;
+    bool ends = false, closes = w->tainted[instance] == CUTTER && w->walk->closes;
     hb_numbers work = {0};
     if (insn == HB_NONE) {
         if (hb_bit(seen, 0)) return false;
@@ -148,7 +172,7 @@ static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped
         for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
             uint32_t to = f->edges[e].to;
             if (hb_bit(seen, to)) continue;
-            if (w->walk->closes && w->walk->closes(w->walk, instance, block, e)) continue;
+            if (closes && w->walk->closes(w->walk, instance, block, e)) continue;
             if (jumped && is_first_return(f, block, e, insn)) continue;
             hb_set(seen, to);
             vec_push(&work, to);
@@ -163,32 +187,66 @@ static uint64_t *new_seen(const hb *h, uint32_t instance)
     return base_alloc_zero(hb_instance_code(h, instance)->block_count / 64 + 1, sizeof(uint64_t));
 }
 
-/* Least fixed point: no tainted function can be gone through until it is shown. */
+/* The blocks of an instance that the region has already. */
+static uint64_t *seen_in(walker *w, uint32_t instance)
+{
+    if (!w->seen_in[instance]) w->seen_in[instance] = new_seen(w->h, instance);
+    return w->seen_in[instance];
+}
+
+/* A function's end can be reached from its entry, when all of its calls come back. */
+static bool reaches_end(walker *w, uint32_t instance)
+{
+    hb_func *own = &w->h->funcs[w->h->instances[instance].func];
+    if (!own->ends) {
+        uint64_t *seen = new_seen(w->h, instance);
+        own->ends = go_function(w, instance, HB_NONE, false, seen) ? HB_YES : HB_NO;
+        free(seen);
+    }
+    return own->ends == HB_YES;
+}
+
+static bool function_passes(walker *w, uint32_t instance)
+{
+    const hb *h = w->h;
+    if (hb_instance_code(h, instance)) {
+        const hb_func *own = &h->funcs[h->instances[instance].func];
+        bool free_way = w->tainted[instance] != CUTTER;
+        for (uint32_t c = 0; c < own->call_count && free_way; c++)
+            free_way = call_passes(w, instance, &own->calls[c]);
+        if (free_way) return reaches_end(w, instance);
+        uint64_t *seen = new_seen(h, instance);
+        bool passes = go_function(w, instance, HB_NONE, false, seen);
+        free(seen);
+        return passes;
+    }
+    /* a library function runs one of its callees, or none */
+    if (strcmp(h->program->funcs.data[h->instances[instance].func].name, "__libc_start_main")) return true;
+    for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
+        if (!hb_spawns(h, &h->edges[e]) && w->tainted[h->edges[e].callee] && w->passes[h->edges[e].callee] != PASSES) return false;
+    return true;
+}
+
+/* Least fixed point: no tainted function can be gone through until it is shown; its callers are looked at again then. */
 static void find_passes(walker *w)
 {
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t n = 0; n < w->h->instance_count; n++) {
-            uint32_t i = w->h->callees_first[n];
-            if (!w->tainted[i] || w->passes[i]) continue;
-            bool passes;
-            if (hb_instance_code(w->h, i)) {
-                uint64_t *seen = new_seen(w->h, i);
-                passes = go_function(w, i, HB_NONE, false, seen);
-                free(seen);
-            } else { /* a library function runs one of its callees, or none */
-                passes = true;
-                const char *name = w->h->program->funcs.data[w->h->instances[i].func].name;
-                bool runs = !strcmp(name, "__libc_start_main");
-                for (uint32_t e = w->h->out_first[i]; runs && e < w->h->out_first[i + 1]; e++)
-                    if (!hb_spawns(w->h, &w->h->edges[e]) && w->tainted[w->h->edges[e].callee] && !w->passes[w->h->edges[e].callee])
-                        passes = false;
-            }
-            if (!passes) continue;
-            changed = true;
-            w->passes[i] = 1;
+    const hb *h = w->h;
+    hb_numbers work = {0};
+    for (uint32_t n = h->instance_count; n-- > 0;)
+        if (w->tainted[h->callees_first[n]]) vec_push(&work, h->callees_first[n]);
+    while (work.len) {
+        uint32_t i = work.data[--work.len];
+        if (w->passes[i] == PASSES) continue;
+        w->passes[i] = function_passes(w, i) ? PASSES : FAILS;
+        if (w->passes[i] == FAILS) continue;
+        for (uint32_t k = h->in_first[i]; k < h->in_first[i + 1]; k++) {
+            const pta_call_edge *e = &h->edges[h->in_edge[k]];
+            if (w->passes[e->caller] != FAILS || hb_spawns(h, e)) continue;
+            w->passes[e->caller] = 0;
+            vec_push(&work, e->caller);
         }
     }
+    vec_free(&work);
 }
 
 static bool may_go(const walker *w, uint32_t instance)
@@ -223,19 +281,17 @@ static void go_down(walker *w)
     while (w->down.len) {
         uint32_t instance = w->down.data[--w->down.len];
         if (!hb_instance_code(h, instance)) {
-            for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-                if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+            for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+                enter(w, h->runs[i]);
             continue;
         }
         if (w->tainted[instance]) {
-            uint64_t *seen = new_seen(h, instance);
-            go_function(w, instance, HB_NONE, false, seen);
-            free(seen);
+            go_function(w, instance, HB_NONE, false, seen_in(w, instance));
             continue;
         }
         hb_set(w->out->whole, instance);
-        for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1]; e++)
-            if (!hb_spawns(h, &h->edges[e])) enter(w, h->edges[e].callee);
+        for (uint32_t i = h->runs_first[instance]; i < h->runs_first[instance + 1]; i++)
+            enter(w, h->runs[i]);
     }
 }
 
@@ -260,11 +316,33 @@ static void jump_back(walker *w, uint32_t instance)
     }
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const hb_interval *x = a, *y = b;
+    return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* In order, and none that touches another. */
+static void merge(hb_part *part)
+{
+    uint32_t kept = 0;
+    qsort(part->intervals.data, part->intervals.len, sizeof *part->intervals.data, by_begin);
+    for (uint32_t i = 1; i < part->intervals.len; i++) {
+        hb_interval *last = &part->intervals.data[kept], *next = &part->intervals.data[i];
+        if (next->lo > last->hi)
+            part->intervals.data[++kept] = *next;
+        else if (next->hi > last->hi)
+            last->hi = next->hi;
+    }
+    part->intervals.len = kept + 1;
+}
+
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out)
 {
     walker w = {.h = h, .walk = walk, .out = out};
     *out = (hb_region){.whole = base_alloc_zero(h->words, sizeof *out->whole)};
     w.entered = base_alloc_zero(h->words, sizeof *w.entered);
+    w.seen_in = base_alloc_zero(h->instance_count, sizeof *w.seen_in);
     find_tainted(&w);
     find_passes(&w);
     w.record = true;
@@ -279,12 +357,15 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
             go_up(&w, at.instance);
             continue;
         }
-        uint64_t *seen = new_seen(h, at.instance);
-        if (go_function(&w, at.instance, at.insn, false, seen)) go_up(&w, at.instance);
-        free(seen);
+        if (go_function(&w, at.instance, at.insn, false, seen_in(&w, at.instance))) go_up(&w, at.instance);
         jump_back(&w, at.instance);
     }
     go_down(&w);
+    for (uint32_t i = 0; i < out->parts.len; i++)
+        merge(&out->parts.data[i]);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        free(w.seen_in[i]);
+    free(w.seen_in);
     free(w.tainted);
     free(w.passes);
     free(w.entered);
@@ -299,11 +380,16 @@ bool hb_region_has(const hb_region *r, hb_point at)
     if (hb_bit(r->whole, at.instance)) return true;
     uint32_t part = map_get(&r->part_of, at.instance);
     if (part == MAP_NONE) return false;
-    for (uint32_t i = 0; i < r->parts.data[part].intervals.len; i++) {
-        const hb_interval *v = &r->parts.data[part].intervals.data[i];
-        if (at.insn >= v->lo && at.insn < v->hi) return true;
+    const hb_interval *v = r->parts.data[part].intervals.data;
+    uint32_t low = 0, high = r->parts.data[part].intervals.len;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (v[middle].hi <= at.insn)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    return low < r->parts.data[part].intervals.len && at.insn >= v[low].lo;
 }
 
 void hb_region_free(hb_region *r)

@@ -1,5 +1,5 @@
 /* Pairs that creation and joins leave open: different bytes after all, or order by something that one waits for. */
-#include "static/hb/private.h"
+#include "static/hb/gift.h"
 
 /* What OpenMP calls to put the results of its threads together, two at a time, when they have come to the end: of their variables. */
 static bool is_reduction(const hb *h, const hb_touch *t, const hb_place *p)
@@ -18,6 +18,8 @@ bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint3
     if (hb_specific(h, h->extents.data[pa->extent].object)) return true; /* of what one thread has set for a key: its own */
     if (is_reduction(h, a, pa) || is_reduction(h, b, pb)) return true;
     if (hb_processes_apart(h, at, bt, pa)) return true;
+    if (hb_numbers_behind(h, x, a, pa) || hb_numbers_behind(h, y, b, pb)) return true;
+    if (hb_nests_apart(h, x, a, pa, y, b, pb)) return true;
     return hb_gifts_apart(h, x, a, pa, y, b, pb) || hb_tokens_order(h, x, at, y, bt) || hb_turns_order(h, x, at, y, bt) ||
-           hb_lasts_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
+           hb_lasts_order(h, x, at, y, bt) || hb_gathers_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
 }

@@ -20,6 +20,8 @@ const sync_entry hb_sync_table[] = {
     TRY("pthread_mutex_trylock pthread_mutex_timedlock pthread_mutex_clocklock mtx_trylock mtx_timedlock "
         "pthread_spin_trylock pthread_rwlock_trywrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock "
         "uv_mutex_trylock uv_rwlock_trywrlock", 0, SYNC_ZERO),
+    TRY("_ZNSt11atomic_flag12test_and_setESt12memory_order _ZNVSt11atomic_flag12test_and_setESt12memory_order", 0, SYNC_ZERO), /* made a lock */
+    RELEASE("_ZNSt11atomic_flag5clearESt12memory_order _ZNVSt11atomic_flag5clearESt12memory_order", 0),
     TRY("omp_test_lock omp_test_nest_lock g_mutex_trylock g_rec_mutex_trylock g_rw_lock_writer_trylock", 0, SYNC_NONZERO),
     ACQUIRE_SHARED("pthread_rwlock_rdlock uv_rwlock_rdlock g_rw_lock_reader_lock _ZNSt12shared_mutex11lock_sharedEv", 0),
     TRY_SHARED("pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock uv_rwlock_tryrdlock", 0, SYNC_ZERO),
@@ -111,6 +113,7 @@ const sync_entry hb_sync_table[] = {
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
     PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
     PLAIN("event_new", SYNC_EVENT, 0),
+    PAIR("event_set", SYNC_EVENT, 0, 64), /* struct event has its base there: event_base_set comes later */
     PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),
     PLAIN("event_dispatch event_loop g_main_loop_run gtk_main g_main_context_iteration", SYNC_DISPATCH, -1),
 };

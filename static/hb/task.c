@@ -5,6 +5,7 @@
  * thread that also runs what comes before and after in that part. Tasks that depend on one address, one of them for writing, run in
  * the order in which one thread creates them (OpenMP 5.0, 2.17.11). */
 #include "static/hb/channel.h"
+#include "static/hb/gift.h"
 
 static bool is_made_by(const hb_origin *o, uint8_t kind)
 {
@@ -43,6 +44,44 @@ bool hb_single_part(const hb *h, hb_point at, uint32_t *part)
         }
     }
     vec_free(&edges);
+    return found;
+}
+
+static bool is_run(const hb *h, uint32_t instance)
+{
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        if (hb_bit(h->origins.data[o].self, instance)) return true;
+    return false;
+}
+
+enum { MOST_CALLERS = 32 };
+
+bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part)
+{
+    hb_point work[MOST_CALLERS] = {at};
+    uint32_t count = 1;
+    bool found = false;
+    for (uint32_t w = 0; w < count; w++) { /* all ways in, through functions that may call each other */
+        uint32_t instance = work[w].instance, here;
+        if (hb_has_single(h, instance)) {
+            if (!hb_single_part(h, work[w], &here) || (found && (*root != instance || *part != here))) return false;
+            *root = instance;
+            *part = here;
+            found = true;
+            continue;
+        }
+        if (h->in_first[instance] == h->in_first[instance + 1]) return false;
+        for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
+            const pta_call_edge *e = &h->edges[h->in_edge[i]];
+            hb_point from = {e->caller, h->call_insn[e->call]};
+            bool known = false, parts = hb_has_single(h, e->caller);
+            for (uint32_t k = 0; k < count && !known; k++)
+                known = work[k].instance == from.instance && (!parts || work[k].insn == from.insn);
+            if (known || !is_run(h, e->caller)) continue;
+            if (hb_spawns(h, e) || count == MOST_CALLERS) return false;
+            work[count++] = from;
+        }
+    }
     return found;
 }
 
@@ -87,19 +126,45 @@ static bool part_of(const hb *h, uint32_t o, uint32_t *func, uint32_t *part)
     return origin->sites.len > 0;
 }
 
-/* The task, of those that led to this one and itself, that threads of a team create. */
-static uint32_t root_of(const hb *h, uint32_t o)
+typedef struct {
+    bool found;
+    uint32_t team, root, part; /* a thread of the team, the instance and its part */
+} task_part;
+
+/* The single part in which one thread of a team creates a task, or those that led to it, all of them. */
+static bool find_part(const hb *h, uint32_t o, task_part *out, uint64_t *seen)
 {
-    for (unsigned depth = 0; depth < 8; depth++) {
-        const hb_origin *origin = &h->origins.data[o];
-        if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return HB_NONE;
-        if (team_of(h, o) != HB_NONE) return o;
-        uint32_t up = origin->parents.data[0];
-        for (uint32_t i = 1; i < origin->parents.len; i++)
-            if (origin->parents.data[i] != up && origin->parents.data[i] != h->origins.data[up].twin) return HB_NONE;
-        o = up;
+    const hb_origin *origin = &h->origins.data[o];
+    if (!is_made_by(origin, SYNC_TASK) || !origin->parents.len) return false;
+    hb_set(seen, o);
+    for (uint32_t i = 0; i < origin->parents.len; i++) {
+        uint32_t up = origin->parents.data[i], root, part;
+        const hb_origin *parent = &h->origins.data[up];
+        if (is_made_by(parent, SYNC_TASK)) {
+            if (!hb_bit(seen, up) && !find_part(h, up, out, seen)) return false;
+            continue;
+        }
+        if (!is_made_by(parent, SYNC_TEAM) || (out->found && out->team != up && parent->twin != out->team)) return false;
+        out->team = up;
+        for (uint32_t k = 0; k < origin->sites.len; k++) {
+            if (!hb_bit(parent->self, origin->sites.data[k].instance)) continue;
+            if (!hb_single_of(h, origin->sites.data[k], &root, &part) || !is_body(h, up, root)) return false;
+            if (out->found && (h->instances[out->root].func != h->instances[root].func || out->part != part)) return false;
+            out->root = root;
+            out->part = part;
+            out->found = true;
+        }
     }
-    return HB_NONE;
+    return true;
+}
+
+static bool part_below(const hb *h, uint32_t o, task_part *out)
+{
+    uint64_t *seen = base_alloc_zero(h->origins.len / 64 + 1, sizeof *seen);
+    *out = (task_part){0};
+    bool right = find_part(h, o, out, seen) && out->found;
+    free(seen);
+    return right;
 }
 
 bool hb_task_alone(const hb *h, uint32_t o)
@@ -125,19 +190,19 @@ bool hb_task_alone(const hb *h, uint32_t o)
 
 bool hb_tasks_of_one(const hb *h, uint32_t x, uint32_t y, uint32_t *team)
 {
-    uint32_t rx = root_of(h, x), ry = root_of(h, y), fx, fy, px, py;
-    if (rx == HB_NONE || ry == HB_NONE || !part_of(h, rx, &fx, &px) || !part_of(h, ry, &fy, &py) || fx != fy || px != py) return false;
-    *team = team_of(h, rx);
-    return *team == team_of(h, ry) || h->origins.data[*team].twin == team_of(h, ry);
+    task_part a, b;
+    if (!part_below(h, x, &a) || !part_below(h, y, &b)) return false;
+    if (h->instances[a.root].func != h->instances[b.root].func || a.part != b.part) return false;
+    *team = a.team;
+    return a.team == b.team || h->origins.data[a.team].twin == b.team;
 }
 
 bool hb_with_creator(const hb *h, uint32_t thread, hb_point at, uint32_t task)
 {
-    uint32_t root = root_of(h, task), func, part, here;
-    if (root == HB_NONE || !part_of(h, root, &func, &part)) return false;
-    uint32_t team = team_of(h, root);
-    if (team != thread && h->origins.data[team].twin != thread) return false;
-    return h->instances[at.instance].func == func && is_body(h, thread, at.instance) && hb_single_part(h, at, &here) && here == part;
+    task_part p;
+    uint32_t root, part;
+    if (!part_below(h, task, &p) || (p.team != thread && h->origins.data[p.team].twin != thread)) return false;
+    return hb_single_of(h, at, &root, &part) && h->instances[root].func == h->instances[p.root].func && is_body(h, thread, root) && part == p.part;
 }
 
 /* --- dependences -------------------------------------------------------------------------------------------------------------- */
@@ -155,7 +220,7 @@ typedef struct {
 } depend_list;
 
 /* What was stored last at a place of the frame in front of a call; 0: not known. */
-static ir_value stored_before(const ir_func *ir, int64_t at, uint8_t base, uint32_t insn)
+static ir_value stored_before(const ir_func *ir, int64_t at, uint8_t base, uint32_t insn, uint32_t size)
 {
     uint32_t here = hb_block_of(ir->func, insn);
     ir_value found = 0;
@@ -166,7 +231,7 @@ static ir_value stored_before(const ir_func *ir, int64_t at, uint8_t base, uint3
         const ir_insn *access = &ir->insns[ir->insns[v].a];
         if (access->b || !access->a || !ir_frame_offset(ir, access->a, &to, &other) || other != base) continue;
         int64_t first = to + access->imm + ir->insns[v].imm;
-        if (first + ir->insns[v].width <= at || first >= at + 8) continue;
+        if (first + ir->insns[v].width <= at || first >= at + (int64_t)size) continue;
         uint32_t block = hb_block_of(ir->func, ir->insns[v].insn);
         if (block == here ? ir->insns[v].insn > insn : !ir_dominates(ir, block, here)) {
             if (ir->blocks[block].loop && ir->blocks[block].loop == ir->blocks[here].loop && first != at) return 0;
@@ -215,11 +280,11 @@ static bool gomp_depends(const hb *h, uint32_t func, const ir_func *ir, const hb
     if (insn->b <= STACK_LIST || !read_number(h, func, ir, ir->args[insn->a + STACK_FLAGS], &flags)) return false;
     if (!(flags & DEPEND)) return true;
     if (!frame_of(ir, ir->args[insn->a + STACK_LIST], &at, &base)) return false;
-    if (!read_number(h, func, ir, stored_before(ir, at, base, call->insn), &count) ||
-        !read_number(h, func, ir, stored_before(ir, at + 8, base, call->insn), &writes) || count < 1 || count > MOST_DEPENDS)
+    if (!read_number(h, func, ir, stored_before(ir, at, base, call->insn, 8), &count) ||
+        !read_number(h, func, ir, stored_before(ir, at + 8, base, call->insn, 8), &writes) || count < 1 || count > MOST_DEPENDS)
         return false;
     for (int64_t i = 0; i < count; i++) {
-        ir_value v = stored_before(ir, at + 16 + 8 * i, base, call->insn);
+        ir_value v = stored_before(ir, at + 16 + 8 * i, base, call->insn, 8);
         if (!v) return false;
         out->of[out->count++] = (depend){value_of(ir, v), i < writes};
     }
@@ -236,8 +301,8 @@ static bool kmpc_depends(const hb *h, uint32_t func, const ir_func *ir, const hb
     if (!read_number(h, func, ir, args[IR_CALL_RCX], &count) || count < 1 || count > MOST_DEPENDS || !frame_of(ir, args[IR_CALL_R8], &at, &base))
         return false;
     for (int64_t i = 0; i < count; i++) {
-        ir_value v = stored_before(ir, at + RECORD * i, base, call->insn);
-        if (!v || !read_number(h, func, ir, stored_before(ir, at + RECORD * i + 16, base, call->insn), &flags)) return false;
+        ir_value v = stored_before(ir, at + RECORD * i, base, call->insn, 8);
+        if (!v || !read_number(h, func, ir, stored_before(ir, at + RECORD * i + 16, base, call->insn, 8), &flags)) return false;
         out->of[out->count++] = (depend){value_of(ir, v), (flags & WRITES) != 0};
     }
     return true;
@@ -270,4 +335,59 @@ bool hb_tasks_depend(const hb *h, uint32_t x, uint32_t y)
             if (p->known && q->known && !p->count && !q->count && p->add == q->add && (a.of[i].writes || b.of[k].writes)) return true;
         }
     return false;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------------------ */
+
+/* What the function that makes a task has put into a word of its block last; 0: not known. gcc's code fills a block in its frame,
+ * which is copied; clang's code fills the one that it has just allocated. */
+static ir_value block_word(const hb *h, hb_point site, int64_t at, uint32_t width)
+{
+    const ir_func *ir = hb_instance_code(h, site.instance)->ir;
+    const hb_call *call = hb_call_at(h, h->instances[site.instance].func, site.insn);
+    uint32_t callee = call && call->value ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+    const char *name = callee == PTA_NO_FUNC ? "" : h->program->funcs.data[callee].name;
+    int64_t block;
+    uint8_t base;
+    if (!strcmp(name, "GOMP_task"))
+        return frame_of(ir, ir->args[ir->insns[call->value].a + IR_CALL_RSI], &block, &base) ? stored_before(ir, block + at, base, call->insn, width) : 0;
+    if (strcmp(name, "__kmpc_omp_task")) return 0;
+    value_sum task = value_of(ir, ir->args[ir->insns[call->value].a + IR_CALL_RDX]);
+    uint32_t here = hb_block_of(ir->func, call->insn);
+    ir_value found = 0;
+    if (!task.known || task.count != 1 || ir->insns[task.terms[0].leaf].op != IR_RESULT) return 0;
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        if (ir->insns[v].op != IR_STORE) continue;
+        value_sum to = value_address(ir, &ir->insns[ir->insns[v].a]);
+        int64_t first = to.add + ir->insns[v].imm - task.add;
+        if (!to.known || !value_same_terms(&to, &task) || first + ir->insns[v].width <= at || first >= at + (int64_t)width) continue;
+        uint32_t from = hb_block_of(ir->func, ir->insns[v].insn);
+        if (found || first != at || (from == here ? ir->insns[v].insn > call->insn : !ir_dominates(ir, from, here))) return 0;
+        found = v;
+    }
+    return found ? ir->insns[found].b : 0;
+}
+
+bool task_counts(const hb *h, uint32_t origin, uint32_t instance, ir_value leaf, int64_t *step)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    uint32_t func, part;
+    if (!is_made_by(o, SYNC_TASK) || o->by->shared || !o->sites.len || instance != o->instance || ir->insns[leaf].op != IR_LOAD) return false;
+    value_sum address = value_address(ir, &ir->insns[ir->insns[leaf].a]);
+    int param = address.known && address.count == 1 && address.terms[0].factor == 1 ? gift_param(ir, address.terms[0].leaf) : -1;
+    const hb_call *call = hb_call_at(h, h->instances[o->sites.data[0].instance].func, o->sites.data[0].insn);
+    uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+    if (callee == PTA_NO_FUNC || param != (strncmp(h->program->funcs.data[callee].name, "__kmpc", 6) ? 0 : 1) || !part_of(h, origin, &func, &part)) return false;
+    for (uint32_t i = 0; i < o->sites.len; i++) {
+        hb_point site = o->sites.data[i];
+        const ir_func *from = hb_instance_code(h, site.instance)->ir;
+        uint32_t loop = from->blocks[hb_block_of(from->func, site.insn)].loop;
+        if (site.insn != o->sites.data[0].insn || !loop || gift_counts_again(h, origin, site, loop)) return false;
+        ir_value word = block_word(h, site, address.add + ir->insns[leaf].imm, ir->insns[leaf].width), counter;
+        value_sum stored = word ? value_of(from, word) : (value_sum){0};
+        if (!word || !stored.known || !count_leaf(from, loop, &stored, &counter, step)) return false;
+    }
+    if (*step < 0) *step = -*step;
+    return *step != 0;
 }

@@ -133,9 +133,9 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     if (touch.place_count) vec_push(&h->touches, touch);
 }
 
-static bool is_lost(hb *h, uint32_t instance, uint32_t var)
+static bool is_lost(hb *h, uint32_t instance, pta_operand what, uint32_t stride)
 {
-    if (pta_breadth_in(h->p, instance, var) <= MOST_FACTS) return false;
+    if (pta_breadth_in(h->p, instance, what.var) <= MOST_FACTS && !pta_is_broad_in(h->p, instance, what, stride, MOST_PLACES)) return false;
     h->stats.accesses++;
     h->stats.accesses_lost++;
     return true;
@@ -149,7 +149,7 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
     for (uint32_t a = 0; a < count; a++) {
         const pta_access *access = &accesses[a];
         if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
-        if (is_lost(h, instance, access->base.var)) continue;
+        if (is_lost(h, instance, access->base, access->stride)) continue;
         pta_access_places_in(h->p, instance, access, places);
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
@@ -167,7 +167,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
         if (ranges[i].times_arg >= 0) size = 0;
-        if (is_lost(h, instance, c->args[ranges[i].arg].var)) continue;
+        if (is_lost(h, instance, c->args[ranges[i].arg], PTA_SAME)) continue;
         hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
@@ -183,6 +183,33 @@ static int by_place(const void *a, const void *b)
     if (x->insn != y->insn) return x->insn < y->insn ? -1 : 1;
     if (x->instance != y->instance) return x->instance < y->instance ? -1 : 1;
     return x->first_place < y->first_place ? -1 : x->first_place > y->first_place;
+}
+
+static void index_writes(hb *h)
+{
+    uint32_t objects = h->writes_objects = h->object_list.len;
+    h->writes_first = base_alloc_zero((size_t)objects + 2, sizeof *h->writes_first);
+    for (unsigned round = 0; round < 2; round++) { /* first their numbers, then they */
+        for (uint32_t t = 0; t < h->touches.len; t++) {
+            const hb_touch *touch = &h->touches.data[t];
+            for (uint32_t i = touch->first_place; touch->flags & IR_WRITE && i < touch->first_place + touch->place_count; i++) {
+                uint32_t object = h->extents.data[h->places.data[i].extent].object;
+                if (round)
+                    h->writes[h->writes_first[object + 1]++] = (hb_use){t, i};
+                else
+                    h->writes_first[object + 2]++;
+            }
+        }
+        for (uint32_t o = 0; o < objects && !round; o++)
+            h->writes_first[o + 2] += h->writes_first[o + 1];
+        if (!round) h->writes = base_alloc(h->writes_first[objects + 1] * sizeof *h->writes);
+    }
+}
+
+const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count)
+{
+    *count = object < h->writes_objects ? h->writes_first[object + 1] - h->writes_first[object] : 0;
+    return *count ? h->writes + h->writes_first[object] : NULL;
 }
 
 void hb_touches_open(hb *h)
@@ -201,6 +228,7 @@ void hb_touches_open(hb *h)
             if (f->calls[c].touch) touch_library(h, i, &f->calls[c], &places);
     }
     if (h->touches.len) qsort(h->touches.data, h->touches.len, sizeof *h->touches.data, by_place);
+    index_writes(h);
     vec_free(&places);
 }
 
@@ -210,6 +238,8 @@ void hb_touches_close(hb *h)
     vec_free(&h->places);
     vec_free(&h->extents);
     map_free(&h->extent_map);
+    free(h->writes);
+    free(h->writes_first);
 }
 
 const hb_touch *hb_touches(const hb *h, uint32_t *count)
@@ -243,9 +273,16 @@ uint32_t hb_first_touch(const hb *h, uint32_t func)
 
 const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn)
 {
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t t = hb_first_touch(h, func); t < h->touches.len && h->touches.data[t].func == func; t++)
-        if (h->touches.data[t].insn == insn && h->touches.data[t].instance == instance && !(h->touches.data[t].flags & HB_LIBRARY))
-            return &h->touches.data[t];
+    uint32_t func = h->instances[instance].func, low = 0, high = h->touches.len;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const hb_touch *t = &h->touches.data[middle];
+        if (t->func != func ? t->func < func : t->insn != insn ? t->insn < insn : t->instance < instance)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t t = low; t < h->touches.len && h->touches.data[t].insn == insn && h->touches.data[t].instance == instance; t++)
+        if (!(h->touches.data[t].flags & HB_LIBRARY)) return &h->touches.data[t];
     return NULL;
 }

@@ -4,14 +4,16 @@
  * A set of channels has one token when they begin with one together, or with none while main, which makes the threads, acts as
  * its owner; and when every post is by somebody who has taken something out of the set since its own last post (main: since the
  * start). Then channels and owners together never have more than one. Points that can only be reached with the token in hand are
- * mutually exclusive, and what hands the token on orders them. Requires channels that count (channel.c). */
+ * mutually exclusive, and what hands the token on orders them. Requires channels that count (channel.c).
+ *
+ * A thread that posts before it has taken anything was born with the token: whoever creates one must have it then, and has it no
+ * more behind that (`create; sem_wait; create; sem_wait`). A creation that fails loses the token, which adds none. */
 #include "static/hb/channel.h"
 
 enum { MOST_CHANNELS = 12 };
 
 typedef struct {
     uint32_t channels[2], count;
-    bool main_owns;
     hb_region *without; /* per origin: what may run without the token */
     bool *takes;        /* per origin: it may have the token at all */
 } turn;
@@ -42,9 +44,10 @@ static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t 
     return false;
 }
 
-/* What an origin may run without the token. False: it may post without it. */
-static bool walk_without(hb *h, const channel_set *s, uint32_t origin, bool owns, hb_region *out, bool *takes)
+/* What an origin may run without the token. False: it may post without it, or create one of those that are born with it. */
+static bool walk_without(hb *h, const channel_set *s, uint32_t origin, const bool *born, hb_region *out, bool *takes)
 {
+    bool owns = born[origin];
     const hb_origin *o = &h->origins.data[origin];
     hb_points starts = {0};
     hb_numbers cutters = {0};
@@ -59,6 +62,9 @@ static bool walk_without(hb *h, const channel_set *s, uint32_t origin, bool owns
             vec_push(&cutters, s->of[c]->cutters.data[i]);
         }
     }
+    for (uint32_t k = 1; k < h->origins.len; k++)
+        for (uint32_t i = 0; born[k] && i < h->origins.data[k].sites.len; i++)
+            if (hb_bit(o->self, h->origins.data[k].sites.data[i].instance)) vec_push(&starts, h->origins.data[k].sites.data[i]);
     hb_walk walk = {.cuts = cuts, .closes = closes, .with = s, .cutters = cutters.data, .cutter_count = cutters.len, .origin = origin};
     hb_region_walk(h, &walk, starts.data, starts.len, out);
     for (uint32_t i = owns ? 0 : 1; i < starts.len && right; i++)
@@ -76,6 +82,18 @@ static void free_turn(const hb *h, turn *t)
     free(t->takes);
 }
 
+/* A thread that posts, but not only what it has taken before, and of which each creation makes one. */
+static bool is_born(hb *h, const channel_set *s, uint32_t origin, const bool *born)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    hb_region without = {0};
+    bool takes;
+    if (o->kind != HB_THREAD || !o->by || o->by->kind != SYNC_CREATE || o->looped || !o->sites.len) return false;
+    bool right = walk_without(h, s, origin, born, &without, &takes);
+    hb_region_free(&without);
+    return !right;
+}
+
 static void try_channels(hb *h, uint32_t a, uint32_t b)
 {
     const hb_channel_list *all = hb_channels(h);
@@ -88,15 +106,24 @@ static void try_channels(hb *h, uint32_t a, uint32_t b)
         for (uint32_t i = 0; i < s.of[c]->posts.len; i++)
             main_posts |= hb_bit(h->origins.data[0].self, s.of[c]->posts.data[i].instance);
     }
-    if (first > 1 || (!first && !main_posts)) return;
-    t.main_owns = !first;
+    if (first > 1) return;
+    bool *born = base_alloc_zero(h->origins.len, sizeof *born), any = false; /* with the token; main: as its owner */
+    for (uint32_t o = 1; o < h->origins.len && !first; o++)
+        any |= born[o] = is_born(h, &s, o, born);
+    if (!first && !main_posts && !any) {
+        free(born);
+        return;
+    }
+    born[0] = !first;
     t.without = base_alloc_zero(h->origins.len, sizeof *t.without);
     t.takes = base_alloc_zero(h->origins.len, sizeof *t.takes);
     for (uint32_t o = 0; o < h->origins.len; o++)
-        if (!walk_without(h, &s, o, t.main_owns && !o, &t.without[o], &t.takes[o])) {
+        if (!walk_without(h, &s, o, born, &t.without[o], &t.takes[o])) {
             free_turn(h, &t);
+            free(born);
             return;
         }
+    free(born);
     vec_push(&h->turns->all, t);
 }
 

@@ -6,7 +6,7 @@ enum { DEPTH = 24 };
 /* What a register that a callee spares was before the call. */
 static ir_value kept(const ir_func *ir, ir_value v)
 {
-    while (v && ((ir->insns[v].op == IR_CLOBBER && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
+    while (v && (((ir->insns[v].op == IR_CLOBBER || ir->insns[v].op == IR_RESULT) && ir->insns[v].b) || (ir->insns[v].op == IR_COPY && ir->insns[v].width == 8)))
         v = ir->insns[v].op == IR_COPY ? ir->insns[v].a : ir->insns[v].b;
     return v;
 }
@@ -36,7 +36,7 @@ ir_value value_plain(const ir_func *ir, ir_value v, unsigned width)
             v = insn->a;
         else if (insn->op == IR_AND && !insn->b && (insn->imm == 255 || insn->imm == 65535 || insn->imm == 0xffffffff))
             v = insn->a;
-        else if (insn->op == IR_CLOBBER && insn->b)
+        else if ((insn->op == IR_CLOBBER || insn->op == IR_RESULT) && insn->b)
             v = insn->b;
         else if (insn->op == IR_PHI && constant_phi(ir, v))
             v = constant_phi(ir, v);
@@ -109,6 +109,13 @@ static ir_value first_equal(const ir_func *ir, ir_value v, unsigned depth)
 static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
 {
     ir_value leaf = value_plain(ir, v, 4);
+    if (leaf && ir->insns[leaf].op == IR_NEG) { /* of a constant */
+        ir_value of = value_plain(ir, ir->insns[leaf].a, 4);
+        if (of && ir->insns[of].op == IR_CONST) {
+            s->add -= ir->insns[of].imm * factor;
+            return;
+        }
+    }
     if (leaf && ir->insns[leaf].op == IR_CONST) {
         s->add += ir->insns[leaf].imm * factor;
         return;
@@ -127,7 +134,7 @@ static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *
     }
     bool wide = insn->width >= 4; /* an index does not wrap */
     if (insn->op == IR_SEXT && insn->width == 4) return add_value(ir, insn->a, factor, s, depth + 1);
-    if (insn->op == IR_CLOBBER && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
+    if ((insn->op == IR_CLOBBER || insn->op == IR_RESULT) && insn->b) return add_value(ir, insn->b, factor, s, depth + 1);
     if (insn->op == IR_PHI && constant_phi(ir, v)) return add_value(ir, constant_phi(ir, v), factor, s, depth + 1);
     if (insn->op == IR_COPY && wide) return add_value(ir, insn->a, factor, s, depth + 1);
     if (insn->op == IR_LEA && wide) {
@@ -301,4 +308,75 @@ bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *
     if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;
     *out = (value_condition){.code = (uint8_t)((ir->insns[v].imm & 15) ^ (taken ? 0 : 1))};
     return read_flags(ir, ir->insns[v].c, out) && value_explain(ir, out);
+}
+
+/* --- one of two -------------------------------------------------------------------------------------------------------------------- */
+
+/* The edge of a block by which control comes to `to`, over `from`: directly, or through a block that nothing else leads to. */
+static bool edge_over(const lift_func *f, uint32_t block, uint32_t from, uint32_t to, uint32_t *edge)
+{
+    const lift_block *b = &f->blocks[block];
+    for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+        bool direct = from == block && f->edges[e].to == to;
+        bool through = from != block && f->edges[e].to == from && f->blocks[from].pred_count == 1;
+        if (!direct && !through) continue;
+        *edge = e;
+        return true;
+    }
+    return false;
+}
+
+static bool phi_chooses(const ir_func *ir, ir_value v, value_choice *out)
+{
+    const lift_func *f = ir->func;
+    const ir_insn *phi = &ir->insns[v];
+    uint32_t block = 0, edges[2];
+    while (block < f->block_count && (v < ir->blocks[block].first || v >= ir->blocks[block].first + ir->blocks[block].count))
+        block++;
+    if (block == f->block_count || phi->b != 2 || f->blocks[block].pred_count != 2) return false;
+    uint32_t top = ir->blocks[block].idom;
+    if (top == block || f->blocks[top].end_kind != END_BRANCH || f->blocks[top].succ_count != 2) return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (!edge_over(f, top, f->edges[f->preds[f->blocks[block].first_pred + i]].from, block, &edges[i])) return false;
+    bool first = f->edges[edges[0]].kind == EDGE_TAKEN;
+    if (first == (f->edges[edges[1]].kind == EDGE_TAKEN)) return false;
+    out->yes = value_plain(ir, ir->args[phi->a + (first ? 0 : 1)], 8);
+    out->no = value_plain(ir, ir->args[phi->a + (first ? 1 : 0)], 8);
+    return value_test(ir, top, true, &out->when);
+}
+
+bool value_chooses(const ir_func *ir, ir_value v, value_choice *out)
+{
+    const ir_insn *insn = &ir->insns[v];
+    *out = (value_choice){0};
+    if (insn->op == IR_PHI) return phi_chooses(ir, v, out);
+    if (insn->op != IR_SELECT || !insn->a || !insn->b || !insn->c) return false;
+    out->yes = value_plain(ir, insn->b, 8);
+    out->no = value_plain(ir, insn->a, 8);
+    out->when.code = (uint8_t)(insn->imm & 15);
+    return read_flags(ir, insn->c, &out->when) && value_explain(ir, &out->when);
+}
+
+/* The condition that holds where another does not; if the two that are compared are equal, it may hold as well. */
+static bool is_opposite(uint8_t x, uint8_t y, bool or_equal)
+{
+    enum { BELOW = 2, NOT_BELOW, BELOW_EQUAL = 6, ABOVE, LESS = 12, NOT_LESS, LESS_EQUAL, GREATER };
+    static const uint8_t pairs[][2] = {{BELOW, ABOVE}, {NOT_BELOW, BELOW_EQUAL}, {LESS, GREATER}, {NOT_LESS, LESS_EQUAL}};
+    if ((x ^ 1) == y) return true;
+    for (unsigned i = 0; or_equal && i < sizeof pairs / sizeof *pairs; i++)
+        if ((x == pairs[i][0] && y == pairs[i][1]) || (x == pairs[i][1] && y == pairs[i][0])) return true;
+    return false;
+}
+
+bool value_complement(const ir_func *ir, const value_choice *x, const value_choice *y)
+{
+    const value_condition *p = &x->when, *q = &y->when;
+    uint8_t code = q->code;
+    bool same = p->a == q->a && p->b == q->b && p->imm == q->imm, swapped = p->b && p->a == q->b && p->b == q->a;
+    if (!same && !swapped) return false;
+    if (!same) code = value_mirror(code);
+    bool alike = value_alike(ir, x->yes, y->yes) && value_alike(ir, x->no, y->no);
+    bool crossed = value_alike(ir, x->yes, y->no) && value_alike(ir, x->no, y->yes);
+    bool themselves = p->b && ((value_alike(ir, x->yes, p->a) && value_alike(ir, x->no, p->b)) || (value_alike(ir, x->yes, p->b) && value_alike(ir, x->no, p->a)));
+    return (alike && is_opposite(p->code, code, themselves)) || (crossed && is_opposite(p->code, code ^ 1, themselves));
 }

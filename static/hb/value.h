@@ -36,10 +36,25 @@ typedef struct {
 } value_condition;
 enum { VALUE_EQUAL = 4, VALUE_NOT_EQUAL = 5 };
 
+/* The same condition with its sides changed. */
+static inline uint8_t value_mirror(uint8_t code)
+{
+    static const uint8_t mirror[16] = {0, 1, 7, 6, 4, 5, 3, 2, 8, 9, 10, 11, 15, 14, 13, 12};
+    return mirror[code & 15];
+}
+
 ir_value value_branch(const ir_func *ir, uint32_t block); /* its IR_BRANCH, or 0 */
 /* What a condition on a truth value says about what that was made of. False: nothing is known. */
 bool value_explain(const ir_func *ir, value_condition *c);
 /* What is known when a block's branch is taken, or not. */
 bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out);
+
+typedef struct { /* a value that is one of two */
+    value_condition when; /* holds: */
+    ir_value yes, no;
+} value_choice;
+bool value_chooses(const ir_func *ir, ir_value v, value_choice *out);
+/* Together they are both of the two: `p < q ? p : q` and `p < q ? q : p`. */
+bool value_complement(const ir_func *ir, const value_choice *x, const value_choice *y);
 
 #endif

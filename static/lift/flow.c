@@ -410,7 +410,8 @@ static void finish(flow_scratch *s, flow_func *out)
     out->leave_count = s->leaves.len;
     out->leaves = base_alloc(s->leaves.len * sizeof *out->leaves);
     for (uint32_t i = 0; i < s->leaves.len; i++)
-        out->leaves[i] = (flow_leave){s->leaves.data[i].target, s->leaves.data[i].block, s->leaves.data[i].kind};
+        out->leaves[i] = (flow_leave){s->leaves.data[i].target, s->leaves.data[i].block, s->leaves.data[i].kind,
+                                       s->leaves.data[i].last};
     out->refs = copy(s->refs.data, s->refs.len, sizeof *s->refs.data);
     out->ref_count = s->refs.len;
 }

@@ -141,6 +141,7 @@ typedef struct {
     uint64_t target; /* 0: outside the module */
     uint32_t block;  /* where; leaves are in the order of the function's instructions */
     uint8_t kind;    /* flow_leave_kind */
+    bool last;       /* a call with which the code of its function ends, as its frame description says */
 } flow_leave;
 
 typedef struct {

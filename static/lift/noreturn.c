@@ -3,7 +3,13 @@
  * For other modules: by name. For this one: the least set of functions that may return, that is, in which a path leads
  * from the entry to a return (or to something that is not understood) and every call on it may return. Functions that
  * only call each other thus do not return. The graphs may contain too much: code behind calls that turn out not to
- * return is simply never reached here. */
+ * return is simply never reached here.
+ *
+ * A function may return as far as its own code tells, but its callers say that they do not count on it: with
+ * __builtin_unreachable() behind the call, as in the assertions of many programs. The compiler then ends the code of the
+ * caller with the call, or puts anything behind it, to which a path would lead that is none. One such end says nothing, a
+ * caller may know of a special case; where at least two calls, and a quarter of all, are the last instruction of their function,
+ * the others are taken to be of the same kind. */
 #include "static/lift/flow.h"
 
 /* clang-format off */
@@ -81,6 +87,7 @@ typedef struct {
     const flow_func *funcs;
     uint32_t count;
     bool *returns;
+    bool *abandoned; /* its callers do not count on its return */
     uint32_t *table; /* hash of entries: function + 1 */
     uint32_t table_size;
     uint32_t *first_waiter; /* per function, waiter + 1 */
@@ -136,7 +143,7 @@ static void reach(solver *s, uint32_t func, uint32_t block)
 
 static void mark(solver *s, uint32_t func)
 {
-    if (s->returns[func]) return;
+    if (s->returns[func] || s->abandoned[func]) return;
     s->returns[func] = true;
     for (uint32_t w = s->first_waiter[func]; w; w = s->waiters.data[w - 1].next)
         vec_push(&s->work, s->waiters.data[w - 1].tail
@@ -202,11 +209,31 @@ static void proceed(solver *s, place at)
     }
 }
 
+static void find_abandoned(solver *s)
+{
+    enum { FEWEST = 2, SHARE = 4 };
+    uint32_t *calls = base_alloc_zero(s->count, sizeof *calls), *last = base_alloc_zero(s->count, sizeof *last);
+    for (uint32_t i = 0; i < s->count; i++)
+        for (uint32_t l = 0; l < s->funcs[i].leave_count; l++) {
+            const flow_leave *leave = &s->funcs[i].leaves[l];
+            uint32_t callee = leave->kind == LEAVE_CALL ? find(s, leave->target) : NOBODY;
+            if (callee == NOBODY) continue;
+            calls[callee]++;
+            last[callee] += leave->last;
+        }
+    s->abandoned = base_alloc_zero(s->count, sizeof *s->abandoned);
+    for (uint32_t i = 0; i < s->count; i++)
+        s->abandoned[i] = last[i] >= FEWEST && last[i] >= (calls[i] + SHARE - 1) / SHARE;
+    free(calls);
+    free(last);
+}
+
 void noreturn_solve(const flow_space *space, const flow_func *funcs, uint32_t count, bool *returns)
 {
     solver s = {.funcs = funcs, .count = count, .returns = returns};
     uint64_t blocks = 0;
     index_entries(&s);
+    find_abandoned(&s);
     s.first_waiter = base_alloc_zero(count, sizeof *s.first_waiter);
     s.first_bit = base_alloc_zero(count, sizeof *s.first_bit);
     for (uint32_t i = 0; i < count; i++) {
@@ -222,6 +249,7 @@ void noreturn_solve(const flow_space *space, const flow_func *funcs, uint32_t co
             proceed(&s, s.work.data[--s.work.len]);
     }
     free(s.table);
+    free(s.abandoned);
     free(s.first_waiter);
     free(s.first_bit);
     free(s.reached);

@@ -164,13 +164,14 @@ static bool visit_call(flow_scratch *s, uint32_t id, const lift_insn *insn)
         if (reloc && reloc->kind == IMAGE_REL_ADDR && image_is_constant(img, reloc->addr, 8)) target = reloc->target;
     }
     const flow_region *r = target ? flow_region_at(space, target) : NULL;
+    const image_fde *fde = fde_at(s, insn->addr);
+    bool last = fde && insn->addr + insn->len >= fde->end;
     if (r) {
         leave(s, id, LEAVE_CALL, target);
+        s->leaves.data[s->leaves.len - 1].last = last;
         dead |= flow_bit(space->dead, r->first + (target - r->addr));
     }
-    const image_fde *fde = fde_at(s, insn->addr);
-    /* Nothing of this function is behind it: a function that is not known to never return. */
-    if (fde && insn->addr + insn->len >= fde->end) dead = true;
+    dead |= last; /* nothing of this function is behind it: a function that is not known to never return */
     uint64_t pad = fde && fde->pad_count ? image_landing_pad(img, insn->addr) : 0;
     if (pad && flow_place(space, pad) >= 0 && (pad == s->entry || !flow_has(space, space->starts, pad)))
         add_pad(s, id, pad);

@@ -50,6 +50,7 @@ typedef struct {
     uint64_t target;
     uint32_t insn, block;
     uint8_t kind;
+    bool last;
 } raw_leave;
 
 struct flow_scratch {

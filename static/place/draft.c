@@ -153,6 +153,7 @@ static void merge_sites(plan_draft *draft)
         /* The first has the most actions: an access that needs a check in one function needs it in both. */
         last->dead &= site->dead;
         if (site->window < last->window) last->window = site->window;
+        if (site->early < last->early) last->early = site->early;
     }
     draft->sites.len = kept;
 }

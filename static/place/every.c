@@ -22,7 +22,10 @@ typedef struct {
     bool is_atomic;  /* a function of std::atomic */
     uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
     uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
+    uint32_t *effect; /* per machine instruction: what it writes, and EFFECT_*; 0: not looked at yet */
 } placer;
+
+enum { EFFECT_KNOWN = 1 << 16, EFFECT_ORDERS = 1 << 17 };
 
 typedef enum { FATE_LOCAL, FATE_READ_ONLY, FATE_COVERED, FATE_CHECK, FATE_SYNC, FATE_UNPLANNED } fate;
 
@@ -33,6 +36,7 @@ static void index_accesses(placer *p)
     const ir_func *ir = p->func->ir;
     p->first = base_alloc_zero(p->func->insn_count, sizeof *p->first);
     p->next = base_alloc_zero(ir ? ir->insn_count : 1, sizeof *p->next);
+    p->effect = base_alloc_zero(p->func->insn_count, sizeof *p->effect);
     if (!ir) return;
     for (uint32_t v = ir->insn_count; v-- > 1;) { /* backwards: the lists are in order */
         const ir_insn *i = &ir->insns[v];
@@ -299,6 +303,56 @@ _Static_assert((int)LIVE_CF == (int)PLAN_DEAD_CF && (int)LIVE_OF == (int)PLAN_DE
                    (int)LIVE_STATUS == (int)PLAN_DEAD_STATUS,
                "the plan has the IR's order of flags");
 
+/* --- how early the checks of a site may be made ------------------------------------------------------------------- */
+
+static uint32_t effect_of(placer *p, uint32_t number)
+{
+    if (p->effect[number]) return p->effect[number];
+    const lift_insn *insn = &p->func->insns[number];
+    place_insn decoded;
+    uint32_t effect = EFFECT_KNOWN | EFFECT_ORDERS;
+    if (insn->flow == FLOW_PLAIN && place_decode(p->module->img, insn, &decoded) && !decoded.is_ordering &&
+        !decoded.is_repeated)
+        effect = EFFECT_KNOWN | decoded.writes;
+    return p->effect[number] = effect;
+}
+
+static uint32_t registers_of(const plan_action *a)
+{
+    uint32_t used = 1u << IR_RSP;
+    if (a->base < 16) used |= 1u << a->base;
+    if (a->index < 16) used |= 1u << a->index;
+    return used;
+}
+
+/* Requires that the sites before it in its block are in the draft already, from `first_site` on. `first` is the block's
+ * first instruction. A check moves over plain accesses only: it is legitimate there, and covers what it covered (BigFoot,
+ * section 2). */
+static uint32_t early_of(placer *p, const plan_site *site, uint32_t number, uint32_t first, uint32_t first_site)
+{
+    const plan_draft *draft = p->draft;
+    uint32_t used = 0, early = 0;
+    for (uint32_t i = 0; i < site->action_count; i++) {
+        const plan_action *a = &draft->actions.data[site->first_action + i];
+        if (a->kind != PLAN_CHECK || a->count != 1) return 0;
+        used |= registers_of(a);
+    }
+    uint32_t at = draft->sites.len; /* sites at or behind the instruction, and then those before it */
+    for (uint32_t i = number; used && i-- > first;) {
+        const lift_insn *insn = &p->func->insns[i];
+        const uint64_t distance = site->addr - insn->addr;
+        if (distance > PLAN_EARLY || effect_of(p, i) & (used | EFFECT_ORDERS)) break;
+        while (at > first_site && draft->sites.data[at - 1].addr > insn->addr)
+            at--;
+        const plan_site *before = at > first_site ? &draft->sites.data[at - 1] : NULL;
+        if (before && before->addr == insn->addr)
+            for (uint32_t k = 0; k < before->action_count; k++)
+                if (draft->actions.data[before->first_action + k].kind != PLAN_CHECK) return early;
+        early = (uint32_t)distance;
+    }
+    return early;
+}
+
 static void place_function(placer *p)
 {
     const lift_func *func = p->func;
@@ -307,6 +361,7 @@ static void place_function(placer *p)
     for (uint32_t b = 0; b < func->block_count; b++) {
         const lift_block *block = &func->blocks[b];
         bool reachable = func->ir && func->ir->blocks[b].rpo != UINT32_MAX;
+        const uint32_t first_site = p->draft->sites.len;
         for (uint32_t i = 0; i < block->insn_count; i++) {
             uint32_t number = block->first_insn + i;
             const lift_insn *insn = &func->insns[number];
@@ -316,12 +371,14 @@ static void place_function(placer *p)
             if (!site.action_count && !site.flags) continue;
             site.window = window_of(func, block, number);
             site.dead = dead_before(func, number, reachable);
+            site.early = early_of(p, &site, number, func->complete ? block->first_insn : number, first_site);
             site.source = draft_source(p->draft, func, insn->addr);
             vec_push(&p->draft->sites, site);
         }
     }
     free(p->first);
     free(p->next);
+    free(p->effect);
 }
 
 void place_every(const lift_module *module, const place_options *options, plan_draft *draft)

@@ -111,6 +111,33 @@ static void repeat(const ZydisDecodedInstruction *insn, plan_action *a)
     if (scans) a->flags |= PLAN_UNTIL;
 }
 
+static uint32_t written_registers(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops)
+{
+    uint32_t written = 0;
+    for (unsigned i = 0; i < insn->operand_count; i++) {
+        if (ops[i].type != ZYDIS_OPERAND_TYPE_REGISTER || !(ops[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)) continue;
+        ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, ops[i].reg.value);
+        if (ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64) written |= 1u << ZydisRegisterGetId(whole);
+    }
+    return written;
+}
+
+static bool is_ordering(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops)
+{
+    if (insn->attributes & (ZYDIS_ATTRIB_HAS_LOCK | ZYDIS_ATTRIB_IS_PRIVILEGED)) return true;
+    switch (insn->meta.category) {
+    case ZYDIS_CATEGORY_SYSCALL:
+    case ZYDIS_CATEGORY_SYSRET:
+    case ZYDIS_CATEGORY_SYSTEM:
+    case ZYDIS_CATEGORY_INTERRUPT:
+    case ZYDIS_CATEGORY_IO:
+    case ZYDIS_CATEGORY_IOSTRINGOP: return true;
+    default: break;
+    }
+    return insn->mnemonic == ZYDIS_MNEMONIC_XCHG &&
+           (ops[0].type == ZYDIS_OPERAND_TYPE_MEMORY || ops[1].type == ZYDIS_OPERAND_TYPE_MEMORY);
+}
+
 bool place_decode(const image *img, const lift_insn *insn, place_insn *out)
 {
     memset(out, 0, sizeof *out);
@@ -123,6 +150,8 @@ bool place_decode(const image *img, const lift_insn *insn, place_insn *out)
     if (!bytes || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, available, &decoded, ops))) return false;
     out->is_vector = is_vector(&decoded, ops);
     out->is_exchange = is_cmpxchg(decoded.mnemonic);
+    out->is_ordering = is_ordering(&decoded, ops);
+    out->writes = written_registers(&decoded, ops);
     out->is_repeated = decoded.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
     for (unsigned i = 0; i < decoded.operand_count; i++) {
         const ZydisDecodedOperand *op = &ops[i];

@@ -30,6 +30,8 @@ typedef struct {
     bool is_vector;   /* works on vector registers: no compiler makes an atomic access of it */
     bool is_exchange; /* cmpxchg: its store may not happen, but the processor always does a write cycle */
     bool is_repeated;
+    bool is_ordering; /* may order something, or enters the kernel */
+    uint32_t writes;  /* general registers, by their machine numbers */
 } place_insn;
 
 /* False: it cannot be decoded. */

@@ -10,8 +10,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Without contexts first: which calls are wild must not depend on contexts. */
-static int open_plain(pta *p, race_error *error)
+/* Without contexts first: which calls are wild must not depend on contexts. `plain`: an analysis that is up to date, or NULL. */
+static int open_plain(pta *p, pta *plain, race_error *error)
 {
     for (uint32_t f = 0; f < p->program->funcs.len; f++) {
         const pta_func *func = &p->program->funcs.data[f];
@@ -21,7 +21,8 @@ static int open_plain(pta *p, race_error *error)
     }
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
-    if (pta_open(p->program, &options, &p->plain, error)) return -1;
+    p->plain = plain;
+    if (!plain && pta_open(p->program, &options, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     pta_close(p->plain);
@@ -29,7 +30,8 @@ static int open_plain(pta *p, race_error *error)
     return 0;
 }
 
-int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
+/* Takes `plain` over, unless it fails. */
+static int open_with(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
         [PTA_CONTEXT_NONE] = &context_none, [PTA_CONTEXT_ORIGIN] = &context_origin, [PTA_CONTEXT_CFA] = &context_cfa};
@@ -59,16 +61,22 @@ int pta_open(pta_program *program, const pta_options *options, pta **out, race_e
         p->instances.data[root].live = p->instances.data[root].root = true;
         vec_push(&p->born, root);
     }
-    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, error);
+    int status = options->context == PTA_CONTEXT_NONE ? 0 : open_plain(p, plain, error);
     if (!status) status = solve_run(p, error);
     if (!status && !p->options.once) dormant_forget(p);
     p->seconds = now() - start;
     if (status) {
+        if (plain) p->plain = NULL;
         pta_close(p);
         p = NULL;
     }
     *out = p;
     return status;
+}
+
+int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
+{
+    return open_with(program, options, NULL, out, error);
 }
 
 /* The uses of one statement in all live instances of its function. */
@@ -85,11 +93,12 @@ static bool *dead_flag(const pta *p, const pta_edit *edit)
     return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
 }
 
-/* From scratch; on failure everything is as it was. */
-static int begin_anew(pta *p, race_error *error)
+/* From scratch; on failure everything is as it was. `current`: but p->plain is up to date. */
+static int begin_anew(pta *p, bool current, race_error *error)
 {
     pta *fresh;
-    if (pta_open(p->program, &p->options, &fresh, error)) return -1;
+    if (open_with(p->program, &p->options, current ? p->plain : NULL, &fresh, error)) return -1;
+    if (current) p->plain = NULL;
     pta old = *p;
     *p = *fresh;
     *fresh = old;
@@ -112,7 +121,8 @@ enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much t
 static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
 {
     id_list uses = {0}, moved = {0};
-    if (p->plain && !p->stale) {
+    bool current = p->plain && !p->stale;
+    if (current) {
         p->plain->targets_changed = false;
         if (update_plain(p, edits, count, before, error)) return -1;
         if (p->plain->targets_changed) context_changed(p, p->plain, &moved);
@@ -145,7 +155,7 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     }
     vec_free(&uses);
     vec_free(&moved);
-    if (p->stale) return begin_anew(p, error);
+    if (p->stale) return begin_anew(p, current, error);
     if (solve_run(p, error)) return -1;
     if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
     return 0;
@@ -256,24 +266,37 @@ void pta_statistics(const pta *p, pta_stats *stats)
         stats->instances += p->instances.data[i].live;
 }
 
-static void add_places(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_set *to)
+/* What a variable of an instance holds, as keys in no order. True: and what wild pointers point to. */
+static bool add_keys_of(const pta *p, uint32_t component, pta_operand what, uint32_t stride, key_list *keys)
 {
-    if (what.var == PTA_NO_VAR) return;
-    uint32_t component = graph_component(p, p->instances.data[instance].first_node + what.var);
     const pta_set *set = &p->nodes.data[component].set;
     graph_label label = {what.delta, stride};
-    key_list keys = {0}, added = {0};
     for (uint32_t i = 0; i < set->len; i++) {
         pta_key key = graph_transfer(p, set->keys[i], &label);
-        if (key && key != set_wild_key()) vec_push(&keys, key);
+        if (key && key != set_wild_key()) vec_push(keys, key);
     }
+    return set_is_wild(set);
+}
+
+/* Sorted keys, with those of wild pointers. */
+static void add_wild_keys(const pta *p, key_list *keys)
+{
     const pta_set *wild = &p->nodes.data[graph_component(p, p->wilderness)].set;
-    for (uint32_t i = 0; set_is_wild(set) && i < wild->len; i++)
-        vec_push(&keys, wild->keys[i]);
-    uint32_t count = keys.len;
-    keys_sort(keys.data, &count);
-    set_add(to, keys.data, count, 0, graph_world(p), &added);
-    vec_free(&keys);
+    uint32_t own = keys->len, more = wild->len, to = own + more;
+    vec_reserve(keys, to);
+    keys->len = to;
+    while (more) /* merge from the end */
+        keys->data[--to] = own && keys->data[own - 1] > wild->keys[more - 1] ? keys->data[--own] : wild->keys[--more];
+}
+
+/* Keys as a closed set; lets go of them. */
+static void close_keys(const pta *p, key_list *keys, bool wild, pta_set *to)
+{
+    key_list added = {0};
+    keys_sort(keys->data, &keys->len);
+    if (wild) add_wild_keys(p, keys);
+    set_add(to, keys->data, keys->len, 0, graph_world(p), &added);
+    vec_free(keys);
     vec_free(&added);
 }
 
@@ -301,33 +324,76 @@ static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_
     return place;
 }
 
-static void give_places(const pta *p, pta_set *set, pta_places *out)
+/* The places of a closed set. */
+static void list_places(const pta *p, const pta_set *set, pta_places *out)
 {
     key_list normal = {0};
     set_normal(set, graph_world(p), &normal);
     vec_clear(out);
+    vec_reserve(out, normal.len);
     for (uint32_t i = 0; i < normal.len; i++) {
         const graph_object *o = &p->objects.data[key_object(normal.data[i])];
-        vec_push(out, place_of(o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i])));
+        out->data[out->len++] = place_of(o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i]));
     }
     vec_free(&normal);
+}
+
+static void give_places(const pta *p, pta_set *set, pta_places *out)
+{
+    list_places(p, set, out);
     set_free(set);
+}
+
+/* Of one component alone. */
+static void component_places(const pta *p, uint32_t component, pta_operand what, uint32_t stride, pta_places *out)
+{
+    const pta_set *set = &p->nodes.data[component].set;
+    if (!what.delta && stride == PTA_SAME && !set_is_wild(set)) { /* it is closed as it is */
+        list_places(p, set, out);
+        return;
+    }
+    pta_set all = {.tame = true};
+    key_list keys = {0};
+    bool wild = add_keys_of(p, component, what, stride, &keys);
+    close_keys(p, &keys, wild, &all);
+    give_places(p, &all, out);
 }
 
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)
 {
-    pta_set all = {.tame = true};
-    add_places(p, instance, what, stride, &all);
-    give_places(p, &all, out);
+    vec_clear(out);
+    if (what.var != PTA_NO_VAR)
+        component_places(p, graph_component(p, p->instances.data[instance].first_node + what.var), what, stride, out);
 }
 
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
 {
-    pta_set all = {.tame = true};
     const id_list *of = &p->instances_of.data[func];
-    for (uint32_t i = 0; i < of->len; i++)
-        if (p->instances.data[of->data[i]].live) add_places(p, of->data[i], what, stride, &all);
-    give_places(p, &all, out);
+    id_list components = {0};
+    for (uint32_t i = 0; i < of->len && what.var != PTA_NO_VAR; i++)
+        if (p->instances.data[of->data[i]].live)
+            vec_push(&components, graph_component(p, p->instances.data[of->data[i]].first_node + what.var));
+    bool one = components.len > 0, wild = false;
+    for (uint32_t i = 1; i < components.len && one; i++)
+        one = components.data[i] == components.data[0];
+    vec_clear(out);
+    if (one) {
+        component_places(p, components.data[0], what, stride, out);
+    } else {
+        pta_set all = {.tame = true};
+        key_list keys = {0};
+        for (uint32_t i = 0; i < components.len; i++)
+            if (!i || components.data[i] != components.data[i - 1]) wild |= add_keys_of(p, components.data[i], what, stride, &keys);
+        close_keys(p, &keys, wild, &all);
+        give_places(p, &all, out);
+    }
+    vec_free(&components);
+}
+
+static bool is_inside(const pta_site *site, bool exact, int64_t offset)
+{
+    bool bounded = exact && site->size && !site->open && site->kind != PTA_FUNCTION;
+    return !bounded || (offset >= 0 && (uint64_t)offset < site->size);
 }
 
 /* Drops the places that lie outside of their object. */
@@ -336,11 +402,29 @@ static void keep_inside(const pta *p, pta_places *places)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_place *place = &places->data[i];
-        const pta_site *site = &p->program->sites.data[place->site];
-        bool bounded = place->exact && site->size && !site->open && site->kind != PTA_FUNCTION;
-        if (!bounded || (place->offset >= 0 && (uint64_t)place->offset < site->size)) places->data[kept++] = *place;
+        if (is_inside(&p->program->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
     }
     places->len = kept;
+}
+
+/* A key that leads into its object stays a place there, or becomes part of a class: either way the object has one. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
+{
+    if (what.var == PTA_NO_VAR) return false;
+    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + what.var)].set;
+    graph_label label = {what.delta, stride};
+    uint32_t objects = 0, last = 0; /* no object has number 0 */
+    for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {
+        uint32_t object = key_object(set->keys[i]);
+        if (object == last) continue;
+        pta_key key = graph_transfer(p, set->keys[i], &label);
+        if (!key || key == set_wild_key()) continue;
+        offset_t at = key_offset(key);
+        if (!is_inside(&p->program->sites.data[p->objects.data[object].site], offset_is_exact(at), (int32_t)offset_at(at))) continue;
+        last = object;
+        objects++;
+    }
+    return objects > most;
 }
 
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out)

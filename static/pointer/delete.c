@@ -1,13 +1,14 @@
 /* Deletion. When an edge goes, each fact whose reason it was is questioned. A fact is kept when one of its incoming
  * neighbours still brings it (IPA: dissertation, section 3.2, theorems 1 and 2), which is its reason then, else it is
- * taken away, what it was the reason of is questioned in turn, and the edges and calls that depended on it go.
+ * a suspect, and what it is the reason of is questioned in turn.
  *
  * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself:
  * after `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep
  * the load alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both
- * older than the fact in question, or can be made so (support.c), and every fact is younger than its reason. A fact
- * for which no such support is found is taken away and comes back with a new rank when what is left still derives it
- * (delete and rederive), so the result is exactly that of an analysis from scratch.
+ * older than the fact in question, and every fact is younger than its reason. Suspects are cleared when something
+ * supports them that is not suspect itself (suspect.c). Only the others are taken away, with the edges and calls that
+ * depend on them. What is taken away along with them, or for want of a better proof, comes back with a new rank when
+ * what is left still derives it (delete and rederive), so the result is exactly that of an analysis from scratch.
  *
  * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. Much
  * of what SET_WILD stands for is not kept (dormant.c). When it stands for something no more, which is all for a node
@@ -17,27 +18,17 @@
  * Taking away and deriving again may cost more than an analysis from scratch, where everything depends on everything.
  * It is given up then.
  *
+ * Contexts come first, as in SHARP (dissertation, section 4.4.1): an instance is a function in a context, with variables and
+ * edges of its own, so what is left of the call graph tells which of them are invalid, and all that they are goes at once. It
+ * serves every kind of context, since calls are noted by instance: with call strings all strings that a deleted call is part of
+ * are found that way, with origins all that a deleted creation started.
+ *
  * The two older algorithms do the same without looking at neighbours: `reach` takes away each fact that the change
  * reaches, `reset` empties every set that it reaches. */
-#include "static/pointer/graph.h"
+#include "static/pointer/delete.h"
 
-typedef struct {
-    uint64_t rank; /* of the fact when it was asked about */
-    uint32_t node;
-    pta_key key;
-} question;
 
-struct deletion {
-    VEC(question) questions; /* a heap: the oldest fact first, so that what a fact is derived from is decided before it */
-    id_list losers;       /* nodes that have lost keys: graph_node.lost says of which objects */
-    id_list woken;        /* nodes that have been wild */
-    id_list unborn;       /* instances that nobody older calls */
-    id_list doubted;      /* objects that the wilderness may list no more */
-    id_list tamed;        /* those that it does not */
-    uint64_t work;        /* edges looked at */
-};
-
-static struct deletion *state(pta *p)
+struct deletion *delete_state(pta *p)
 {
     if (!p->deletion) p->deletion = base_alloc_zero(1, sizeof *p->deletion);
     return p->deletion;
@@ -53,7 +44,7 @@ static pta_set *set_of(const pta *p, uint32_t node)
 
 static void push_question(pta *p, question q)
 {
-    struct deletion *d = state(p);
+    struct deletion *d = delete_state(p);
     vec_push(&d->questions, q);
     question *heap = d->questions.data;
     uint32_t at = d->questions.len - 1;
@@ -76,27 +67,27 @@ static question pop_question(struct deletion *d)
     return first;
 }
 
-static void question_fact(pta *p, uint32_t node, uint32_t at)
+void delete_question(pta *p, uint32_t node, uint32_t at)
 {
     const pta_set *set = set_of(p, node);
+    if (set->ranks[at] >= GRAPH_SUSPECT) return;
     if (node != p->wilderness) {
         push_question(p, (question){set->ranks[at], node, set->keys[at]});
         return;
     }
     uint8_t *about = &p->wild.data[key_object(set->keys[at])]; /* once for all that have lost it */
     if (*about & SET_IN_DOUBT) return;
-    vec_push(&state(p)->doubted, key_object(set->keys[at]));
+    vec_push(&delete_state(p)->doubted, key_object(set->keys[at]));
     *about |= SET_IN_DOUBT;
 }
 
 static bool is_class(pta_key key)
 {
-    return !offset_is_exact(key_offset(key));
+    return !offset_is_single(key_offset(key));
 }
 
-/* An edge does not bring a key any more: the fact whose reason it was is in doubt, and each class of the object that may owe its
- * form to the key. */
-static void ask(pta *p, uint32_t node, pta_key key, uint32_t edge)
+/* The fact whose reason it was is in doubt, and each class of the object that may owe its form to the key. */
+void delete_ask(pta *p, uint32_t node, pta_key key, uint32_t edge)
 {
     if (!key) return;
     const pta_set *set = set_of(p, node);
@@ -106,11 +97,11 @@ static void ask(pta *p, uint32_t node, pta_key key, uint32_t edge)
         if (!all && set->reasons[i] != SET_NO_REASON && (!same || set->reasons[i] != edge)) continue;
         const pta_shape *shape = p->shapes.data[key_object(key)];
         if (same || (is_class(set->keys[i]) && offset_covers(key_offset(set->keys[i]), key_offset(key), shape)))
-            question_fact(p, node, i);
+            delete_question(p, node, i);
     }
 }
 
-/* Whether an edge brought something of an object, when it has just been removed. */
+/* Whether an edge brings something of an object. */
 static bool has_brought(const pta *p, const graph_edge *e, uint32_t object)
 {
     if (e->from == NO_NODE) return key_object(e->key) == object;
@@ -119,67 +110,83 @@ static bool has_brought(const pta *p, const graph_edge *e, uint32_t object)
     return at < from->len && key_object(from->keys[at]) == object;
 }
 
+void delete_ask_all(pta *p, uint32_t edge)
+{
+    const graph_edge *e = &p->edges.data[edge];
+    const pta_set *to = set_of(p, e->to);
+    delete_state(p)->work += to->len / 16;
+    for (uint32_t i = 0; i < to->len; i++)
+        if (to->reasons[i] == edge || (to->reasons[i] == SET_NO_REASON && has_brought(p, e, key_object(to->keys[i]))))
+            delete_question(p, e->to, i);
+}
+
 static void retract_edge(pta *p, uint32_t edge)
 {
     const graph_edge e = p->edges.data[edge];
-    graph_remove_edge(p, edge);
-    const pta_set *to = set_of(p, e.to), *from = e.from == NO_NODE ? NULL : set_of(p, e.from);
     if (p->options.algorithm == PTA_IPA) {
-        for (uint32_t i = 0; i < to->len; i++)
-            if (to->reasons[i] == edge || (to->reasons[i] == SET_NO_REASON && has_brought(p, &e, key_object(to->keys[i]))))
-                question_fact(p, e.to, i);
+        delete_ask_all(p, edge);
+        graph_remove_edge(p, edge);
         return;
     }
-    if (!from) ask(p, e.to, e.key, edge);
+    graph_remove_edge(p, edge);
+    const pta_set *from = e.from == NO_NODE ? NULL : set_of(p, e.from);
+    if (!from) delete_ask(p, e.to, e.key, edge);
     for (uint32_t i = 0; from && i < from->len; i++)
-        ask(p, e.to, e.label ? graph_transfer(p, from->keys[i], &p->labels.data[e.label]) : from->keys[i], edge);
+        delete_ask(p, e.to, e.label ? graph_transfer(p, from->keys[i], &p->labels.data[e.label]) : from->keys[i], edge);
 }
 
 /* --- calls --------------------------------------------------------------------------------------------------------------- */
 
+/* An instance without an older caller is suspect; in the older algorithms it goes. */
 static void check_life(pta *p, uint32_t instance)
 {
     graph_instance *i = &p->instances.data[instance];
     if (!i->live || i->root) return;
-    if (p->options.algorithm == PTA_IPA && support_life(p, instance, &state(p)->work)) return;
+    if (p->options.algorithm == PTA_IPA) {
+        suspect_life(p, instance);
+        return;
+    }
     i->live = false;
-    p->targets_changed = true;
-    vec_push(&state(p)->unborn, instance);
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
-    for (uint32_t s = 0; s < count; s++)
-        delete_use(p, first + s);
+    vec_push(&delete_state(p)->dying, instance);
 }
 
-static void retract_call(pta *p, uint32_t use, uint32_t func, pta_key key)
+static void hush(pta *p, uint32_t node);
+
+/* What the variables of an instance hold, all at once: whatever depended on it is suspect or gone, as its statements and the
+ * calls that led to it are. */
+static void empty_variables(pta *p, uint32_t instance)
 {
-    uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
-    unsigned twins = p->rules->twins(p, caller, id);
-    for (unsigned twin = 0; twin < twins; twin++) {
-        uint32_t context = context_callee(p, caller, id, func, twin);
-        uint32_t callee = map_get(&p->instance_map, (uint64_t)func << 32 | context);
-        if (callee == MAP_NONE) continue; /* the key lay dormant */
-        graph_instance *i = &p->instances.data[callee];
-        for (uint32_t c = 0; c < i->callers.len; c++) {
-            if (i->callers.data[c].use != use || i->callers.data[c].key != key) continue;
-            i->callers.data[c] = i->callers.data[--i->callers.len];
-            check_life(p, callee);
-            break;
-        }
+    const graph_instance *i = &p->instances.data[instance];
+    uint32_t first = i->first_node, count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t node = first; node < first + count; node++) {
+        hush(p, node);
+        set_of(p, node)->len = set_of(p, node)->loose = 0;
     }
 }
 
-/* What a call through `key` reaches goes. */
+static void die(pta *p, uint32_t instance)
+{
+    graph_instance *i = &p->instances.data[instance];
+    i->live = false;
+    p->targets_changed = true;
+    vec_push(&delete_state(p)->unborn, instance);
+    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t s = 0; s < count; s++)
+        delete_use(p, first + s);
+    if (p->options.algorithm == PTA_IPA) empty_variables(p, instance);
+}
+
+/* What a call through `key` reaches goes; NO_KEY: a direct call. */
 static void retract_calls(pta *p, uint32_t use, pta_key key)
 {
-    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
-    uint32_t caller = p->uses.data[use].instance, count = 0;
-    const uint32_t *targets = NULL;
-    if (site->kind == PTA_FUNCTION) retract_call(p, use, site->func, key);
-    if (site->kind == PTA_WILD) targets = context_targets(p, caller, graph_stmt(p, use)->ref, &count);
-    for (uint32_t i = 0; i < count; i++)
-        retract_call(p, use, targets[i], key);
-    bool lifted = p->program->funcs.data[p->instances.data[caller].func].lift;
-    if (site->kind == PTA_EXTERNAL && lifted) retract_call(p, use, p->program->unknown, key);
+    call_list *calls = &delete_state(p)->calls;
+    graph_calls(p, use, key, calls);
+    for (uint32_t i = 0; i < calls->len; i++) {
+        graph_instance *callee = &p->instances.data[calls->data[i].callee];
+        callee->callers.data[calls->data[i].at] = callee->callers.data[callee->callers.len - 1];
+        callee->callers.len--;
+        check_life(p, calls->data[i].callee);
+    }
 }
 
 void delete_use(pta *p, uint32_t use)
@@ -196,18 +203,10 @@ void delete_use(pta *p, uint32_t use)
     }
     if (stmt->kind == PTA_CALL) {
         p->targets_changed = true;
-        if (pointer == NO_NODE) {
-            if (p->program->calls.data[stmt->ref].func != PTA_NO_FUNC)
-                retract_call(p, use, p->program->calls.data[stmt->ref].func, NO_KEY);
-        } else {
-            key_list keys = {0};
-            const pta_set *set = set_of(p, pointer);
-            for (uint32_t i = 0; i < set->len; i++)
-                vec_push(&keys, set->keys[i]);
-            for (uint32_t i = 0; i < keys.len; i++)
-                retract_calls(p, use, keys.data[i]);
-            vec_free(&keys);
-        }
+        const pta_set *set = pointer == NO_NODE ? NULL : set_of(p, pointer);
+        if (!set) retract_calls(p, use, NO_KEY);
+        for (uint32_t i = 0; set && i < set->len; i++)
+            retract_calls(p, use, set->keys[i]);
     }
     while (p->uses.data[use].edges != NO_EDGE)
         retract_edge(p, p->uses.data[use].edges);
@@ -234,25 +233,26 @@ static void note_loss(pta *p, uint32_t node, uint32_t object)
 {
     id_list *lost = &p->nodes.data[node].lost;
     if (lost->len && lost->data[lost->len - 1] == object) return;
-    if (!lost->len) vec_push(&state(p)->losers, node);
+    if (!lost->len) vec_push(&delete_state(p)->losers, node);
     vec_push(lost, object);
 }
 
 static void take_one(pta *p, uint32_t node, pta_key key)
 {
     pta_set *set = set_of(p, node);
+    delete_state(p)->work += p->nodes.data[node].out.len + set->len / 16;
     set_remove(set, &key, 1);
     note_loss(p, node, key_object(key));
     if (node == p->wilderness) {
         p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
-        vec_push(&state(p)->tamed, key_object(key));
+        vec_push(&delete_state(p)->tamed, key_object(key));
     }
     bool by_itself = set_is_wild(set) && (p->options.algorithm != PTA_IPA || set->reasons[0] == SET_NO_REASON);
-    if (by_itself && set_is_loose(key)) question_fact(p, node, 0); /* perhaps it was one of just enough */
+    if (by_itself && set_is_loose(key)) delete_question(p, node, 0); /* perhaps it was one of just enough */
     for (uint32_t i = 0; i < p->nodes.data[node].out.len; i++) {
         uint32_t edge = p->nodes.data[node].out.data[i];
         const graph_edge *e = &p->edges.data[edge];
-        ask(p, e->to, e->label ? graph_transfer(p, key, &p->labels.data[e->label]) : key, edge);
+        delete_ask(p, e->to, e->label ? graph_transfer(p, key, &p->labels.data[e->label]) : key, edge);
     }
     retract_uses(p, node, key);
 }
@@ -271,7 +271,7 @@ static void take_away(pta *p, uint32_t node, pta_key key)
     const pta_set *set = set_of(p, node);
     if (key == set_wild_key()) {
         hush(p, node);
-        vec_push(&state(p)->woken, node);
+        vec_push(&delete_state(p)->woken, node);
     }
     if (!is_class(key) || key == set_wild_key()) {
         take_one(p, node, key);
@@ -287,14 +287,16 @@ static void take_away(pta *p, uint32_t node, pta_key key)
 static void answer(pta *p, uint32_t node, pta_key key)
 {
     pta_set *set = set_of(p, node);
-    uint32_t at = set_find(set, key), reason;
+    uint32_t at = set_find(set, key);
+    support found;
     if (at == UINT32_MAX) return;
     switch (p->options.algorithm) {
     case PTA_IPA:
-        if (support_find(p, node, at, &reason, &p->deletion->work))
-            set->reasons[at] = reason;
+        if (set->ranks[at] >= GRAPH_SUSPECT) return;
+        if (support_find(p, node, at, set->ranks[at], &found, &p->deletion->work))
+            set->reasons[at] = found.reason;
         else
-            take_away(p, node, key);
+            suspect_fact(p, node, at, found.hope);
         break;
     case PTA_REACH: take_away(p, node, key); break;
     case PTA_RESET:
@@ -302,6 +304,24 @@ static void answer(pta *p, uint32_t node, pta_key key)
             take_away(p, node, set_of(p, node)->keys[set_of(p, node)->len - 1]);
         break;
     }
+}
+
+/* Suspects that nothing has cleared go. */
+static void convict(pta *p)
+{
+    struct deletion *d = p->deletion;
+    id_list waning = d->waning;
+    d->waning = (id_list){0};
+    d->waned = 0;
+    for (uint32_t i = 0; i < waning.len; i++)
+        if (p->instances.data[waning.data[i]].rank >= GRAPH_SUSPECT) die(p, waning.data[i]);
+    for (uint32_t i = 0; i < d->suspects.len; i++) {
+        const suspect s = d->suspects.data[i];
+        uint32_t at = set_find(set_of(p, s.node), s.key);
+        if (at != UINT32_MAX && set_of(p, s.node)->ranks[at] >= GRAPH_SUSPECT) take_away(p, s.node, s.key);
+    }
+    vec_clear(&d->suspects);
+    vec_free(&waning);
 }
 
 /* --- all of it --------------------------------------------------------------------------------------------------------------- */
@@ -324,7 +344,7 @@ static void answer_doubt(pta *p, uint32_t object)
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 200000 + 8 * p->live_edges : UINT64_MAX;
+    return p->options.algorithm == PTA_IPA ? 200000 + 24 * p->live_edges : UINT64_MAX;
 }
 
 static void wake_tamed(pta *p)
@@ -337,19 +357,67 @@ static void wake_tamed(pta *p)
         p->wild.data[tamed->data[i]] &= (uint8_t)~SET_IS_TAMED;
 }
 
+/* Most pointers that were wild would have to be found wild again. */
+static bool is_hopeless(const pta *p)
+{
+    uint32_t lost = 0, wild = 0;
+    for (uint32_t i = 0; i < p->deletion->suspects.len; i++) {
+        const suspect *s = &p->deletion->suspects.data[i];
+        lost += s->key == set_wild_key() && set_of(p, s->node)->ranks[0] >= GRAPH_SUSPECT;
+    }
+    for (uint32_t n = 0; lost > 64 && n < p->nodes.len; n++)
+        wild += set_is_wild(set_of(p, n));
+    return lost > 64 && lost > wild / 4;
+}
+
+/* The next thing in doubt. False: there is none. */
+static bool decide(pta *p)
+{
+    struct deletion *d = p->deletion;
+    if (d->dying.len) {
+        die(p, d->dying.data[--d->dying.len]);
+    } else if (d->waned < d->waning.len) {
+        suspect_statements(p, d->waning.data[d->waned++]);
+    } else if (d->questions.len) {
+        question q = pop_question(d);
+        answer(p, q.node, q.key);
+    } else if (d->doubted.len) {
+        answer_doubt(p, d->doubted.data[--d->doubted.len]);
+    } else if (d->suspects.len || d->waning.len) {
+        suspect_clear(p);
+        if (is_hopeless(p))
+            d->work = UINT64_MAX;
+        else
+            convict(p);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* Contexts that nothing leads to any more go before any fact is looked at. */
+static void drop_contexts(pta *p)
+{
+    struct deletion *d = p->deletion;
+    id_list gone = {0};
+    suspect_contexts(p, &gone);
+    for (uint32_t i = 0; i < gone.len; i++)
+        die(p, gone.data[i]);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < d->waning.len; i++)
+        if (p->instances.data[d->waning.data[i]].live) d->waning.data[kept++] = d->waning.data[i];
+    d->waning.len = kept;
+    vec_free(&gone);
+}
+
 bool delete_run(pta *p)
 {
-    struct deletion *d = state(p);
+    struct deletion *d = delete_state(p);
     uint64_t most = patience(p);
     d->work = 0;
-    while ((d->questions.len || d->doubted.len) && d->work < most) {
-        if (d->questions.len) {
-            question q = pop_question(d);
-            answer(p, q.node, q.key);
-        } else {
-            answer_doubt(p, d->doubted.data[--d->doubted.len]);
-        }
-    }
+    if (d->waning.len) drop_contexts(p);
+    while (d->work < most && decide(p))
+        ;
     if (d->work >= most) return false;
     graph_next_step(p);
     for (uint32_t i = 0; i < d->unborn.len; i++)
@@ -379,6 +447,12 @@ void delete_close(pta *p)
 {
     if (!p->deletion) return;
     vec_free(&p->deletion->questions);
+    vec_free(&p->deletion->suspects);
+    vec_free(&p->deletion->waning);
+    vec_free(&p->deletion->cleared);
+    vec_free(&p->deletion->revived);
+    vec_free(&p->deletion->dying);
+    vec_free(&p->deletion->calls);
     vec_free(&p->deletion->losers);
     vec_free(&p->deletion->woken);
     vec_free(&p->deletion->unborn);

@@ -227,6 +227,12 @@ form_index form_index_of(const generator *g, ir_value v, int64_t scale)
     return index;
 }
 
+bool form_is_shifted(form_index index)
+{
+    int64_t stride = index.stride & ~(uint32_t)PTA_FLAGS;
+    return index.stride != PTA_SAME && index.shift && (index.shift < 0 || index.shift >= stride || index.stride & PTA_BACK);
+}
+
 form_index form_without_shift(form_index index)
 {
     uint64_t stride = index.stride & ~(uint32_t)PTA_FLAGS;
@@ -236,7 +242,7 @@ form_index form_without_shift(form_index index)
 void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_index index)
 {
     form_copy(g, dst, f, delta + index.shift, index.stride);
-    if (index.shift && index.stride != PTA_SAME) form_copy(g, dst, f, delta, form_without_shift(index).stride);
+    if (form_is_shifted(index)) form_copy(g, dst, f, delta, form_without_shift(index).stride);
 }
 
 form form_const(const generator *g, int64_t value)

@@ -87,12 +87,13 @@ void form_copy(generator *g, uint32_t dst, form f, int64_t delta, uint32_t strid
 
 /* What adding v * scale does: `shift` bytes and a stride, PTA_SAME when it is that alone. v 0: nothing. With a stride, either
  * the place that is added to is in the array (x[i + 1]), or the one `shift` bytes away (s.x[i], where the place of x went into
- * the index): both have to be looked at, the first with form_without_shift. */
+ * the index): both have to be looked at, the first with form_without_shift, unless the shift leads into the first element only. */
 typedef struct {
     int64_t shift;
     uint32_t stride;
 } form_index;
 form_index form_index_of(const generator *g, ir_value v, int64_t scale);
+bool form_is_shifted(form_index index); /* both have to be looked at */
 form_index form_without_shift(form_index index);
 /* v * scale where that is a pointer rounded down by shifts; or nothing. */
 form form_rounded(generator *g, ir_value v, uint64_t scale);

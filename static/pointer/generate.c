@@ -202,6 +202,67 @@ static void name_save_area(generator *g)
 
 /* --- the function ------------------------------------------------------------------------------------------------------- */
 
+/* --- calls through pointers to member functions ------------------------------------------------------------------------------------
+ *
+ * Such a pointer is two words (Itanium C++ ABI 2.3): the function, or an odd number that says where it is in the table of the object's
+ * class, and what is to be added to the object's address. That is not zero only for a function of a base class that does not lie at
+ * the begin of the object. Templates that make such calls (std::thread, std::bind, std::invoke) have the class in their names. */
+
+static bool has_inner_base(const image_type *type, unsigned depth)
+{
+    if (!type || type->is_declaration || depth > 8) return true;
+    for (uint32_t i = 0; i < type->member_count && !type->members[i].name[0]; i++) /* base classes are the first members */
+        if (type->members[i].offset || has_inner_base(type->members[i].type, depth + 1)) return true;
+    return false;
+}
+
+/* All classes with pointers to member functions in a function's name are known, and have no base but at their begin. */
+static bool adjusts_nothing(const generator *g)
+{
+    const char *name = g->program->funcs.data[g->func_id].name;
+    bool any = false;
+    for (const char *m = strncmp(name, "_Z", 2) ? NULL : strchr(name, 'M'); m; m = strchr(m + 1, 'M')) {
+        char class[128], *end;
+        unsigned long length = m[1] >= '1' && m[1] <= '9' ? strtoul(m + 1, &end, 10) : 0;
+        if (!length || length >= sizeof class || strlen(end) <= length || (end[length] != 'F' && end[length] != 'K')) continue;
+        memcpy(class, end, length);
+        class[length] = 0;
+        if (has_inner_base(image_struct_named(g->img, class), 0)) return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool loads_at(const ir_func *ir, ir_value v, ir_value *base, int64_t *at)
+{
+    const ir_insn *load = v ? &ir->insns[v] : NULL;
+    if (!load || load->op != IR_LOAD || load->width != 8) return false;
+    const ir_insn *access = &ir->insns[load->a];
+    if (!access->a || access->b) return false;
+    *base = ir_origin(ir, access->a);
+    *at = access->imm + load->imm;
+    return true;
+}
+
+/* The object whose address is adjusted for such a call, by the second word of what the first was found to be odd or not; 0: none. */
+static ir_value adjusted_object(const generator *g, const ir_insn *lea)
+{
+    const ir_func *ir = g->ir;
+    ir_value sides[] = {lea->a, lea->b}, base, other;
+    int64_t at, first;
+    if (!lea->a || !lea->b || lea->scale > 1 || lea->imm) return 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!loads_at(ir, ir_origin(ir, sides[i]), &base, &at)) continue;
+        for (ir_value v = 1; v < ir->insn_count; v++) {
+            const ir_insn *test = &ir->insns[v];
+            if ((test->op != IR_TEST && test->op != IR_AND) || test->b || test->imm != 1 || !test->a) continue;
+            if (loads_at(ir, ir_origin(ir, test->a), &other, &first) && other == base && first == at - 8)
+                return adjusts_nothing(g) ? sides[1 - i] : 0;
+        }
+    }
+    return 0;
+}
+
 /* A number: only the offset of a thread-local variable, loaded or added to, is of interest. */
 static form number_form(generator *g, const ir_insn *insn)
 {
@@ -237,6 +298,8 @@ static form value_form(generator *g, ir_value v)
     case IR_EXTRACT: return insn->width == 8 && !insn->imm ? g->forms[insn->a] : (form){0};
     case IR_LEA: {
         if (insn->width != 8) return (form){0};
+        ir_value object = adjusted_object(g, insn);
+        if (object) return g->forms[object];
         if (!insn->a && insn->b && insn->scale > 1 && linear_rounded(g->ir, insn->b, insn->scale))
             return form_add(form_rounded(g, insn->b, insn->scale), insn->imm);
         form f = element_form(g, insn);
@@ -426,6 +489,7 @@ void generate_function(const pta_program *program, const generate_module *module
     }
     phi_stmts(&g);
     generate_marches(out);
+    generate_hoisted(out);
     free(g.forms);
     free(g.call_of);
     free(g.kinds);

@@ -44,6 +44,8 @@ uint32_t generate_callee(const pta_program *program, const generate_module *modu
 void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
 /* march.c: pointers that march through an array as indices of it. */
 void generate_marches(generated *out);
+/* hoist.c: constants are added before indices. */
+void generate_hoisted(generated *out);
 void generate_free(generated *out);
 
 /* The bytes that a function may be passed on the stack, the return address included; 0: none. GENERATE_STACK where it walks

@@ -88,6 +88,36 @@ static pta_operand callee_stack(generator *g, form sp, uint32_t callee)
     return (pta_operand){var, 0};
 }
 
+/* Promoted slots, as the callee sees them on its stack. What lies there is this call's alone: the next one may push other things
+ * to the same place, so it has memory of its own. */
+static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand stack)
+{
+    const ir_value *args = g->ir->args + call->a;
+    form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
+    bool tail = call->op == IR_TAIL, own = !tail && stack.var != PTA_NO_VAR && sp.kind == FORM_FRAME && sp.value < 8;
+    uint32_t var = PTA_NO_VAR;
+    for (uint32_t i = IR_CALL_ARGS; i < call->b; i++) {
+        int64_t offset = 8 * (int64_t)(i - IR_CALL_ARGS);
+        pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0}, at;
+        if (value.var == PTA_NO_VAR) continue;
+        if (own && var == PTA_NO_VAR) {
+            uint32_t site = g->out->sites.len;
+            var = form_new_var(g);
+            form_emit_address(g, var, GENERATE_LOCAL | site, 0);
+            vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
+                                                .start = (uint64_t)(sp.value - 8), .size = 8 * (call->b - IR_CALL_ARGS + 1), .align = 8,
+                                                .name = "arguments"});
+        }
+        at = own ? (pta_operand){var, (int32_t)offset + 8} : form_operand(g, form_add(sp, offset + (tail ? 8 : 0)));
+        if (at.var != PTA_NO_VAR) form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
+    }
+    if (var == PTA_NO_VAR) return stack;
+    uint32_t both = form_new_var(g);
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {both, 0}, .src = stack});
+    form_emit(g, (pta_stmt){.kind = PTA_COPY, .dst = {both, 0}, .src = {var, 0}});
+    return (pta_operand){both, 0};
+}
+
 static bool copies_block(const generator *g, uint32_t func)
 {
     static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
@@ -116,8 +146,30 @@ static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
     return (index.stride && index.stride % WORD) || walks_bytes(g, insn->a, depth + 1);
 }
 
+static bool is_string_function(const char *name)
+{
+    static const char *const names[] = {"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strstr",
+                                        "atoi", "atol", "atoll", "strtol", "strtoul", "strtoll", "strtoull", "strtod"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+/* Whether a value is a string that a library function takes in this function. */
+static bool is_string(const generator *g, ir_value what)
+{
+    what = ir_origin(g->ir, what);
+    for (ir_value v = 1; what && v < g->ir->insn_count; v++) {
+        const ir_insn *call = &g->ir->insns[v];
+        if (call->op != IR_CALL || ir_origin(g->ir, g->ir->args[call->a + IR_CALL_RDI]) != what) continue;
+        const image_plt *plt = call->imm ? image_plt_at(g->img, (uint64_t)call->imm) : NULL;
+        if (plt && plt->name && is_string_function(plt->name)) return true;
+    }
+    return false;
+}
+
 /* What is copied from or to the middle of bytes, or to where bytes are declared, and is not a number of words long, is text or a
- * packet: no pointers. */
+ * packet: no pointers. So is what is a string elsewhere. */
 bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_value size)
 {
     int64_t constant;
@@ -125,7 +177,8 @@ bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_va
     uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
     if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
-    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0);
+    if (typed_is_text(g->types[to]) || typed_is_text(g->types[from])) return true;
+    return walks_bytes(g, to, 0) || walks_bytes(g, from, 0) || is_string(g, from);
 }
 
 /* What is known of a number that is passed; allocators want to know. */
@@ -184,13 +237,7 @@ void generate_call(generator *g, ir_value v)
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; i < PTA_SIZES; i++)
         call.sizes[i] = passed_size(g, args[size_of[i]]);
-    form sp = args[IR_CALL_RSP] ? g->forms[args[IR_CALL_RSP]] : (form){0};
-    for (uint32_t i = IR_CALL_ARGS; takes_stack && i < insn->b; i++) { /* promoted slots, as the callee sees them */
-        pta_operand value = args[i] ? form_operand(g, g->forms[args[i]]) : (pta_operand){PTA_NO_VAR, 0};
-        pta_operand at = form_operand(g, form_add(sp, 8 * (int64_t)(i - IR_CALL_ARGS) + (tail ? 8 : 0)));
-        if (value.var != PTA_NO_VAR && at.var != PTA_NO_VAR)
-            form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = at, .src = value});
-    }
+    if (takes_stack) call.args[PTA_RSP] = pass_slots(g, insn, call.args[PTA_RSP]);
     if (call.func != PTA_NO_FUNC && copies_block(g, call.func)) {
         uint64_t size = form_number(g, args[IR_CALL_RDX]);
         if (args[IR_CALL_RDI]) generate_note_block(g, g->forms[args[IR_CALL_RDI]], size);

@@ -36,7 +36,7 @@ static void add_indexed(generator *g, place_term *terms, uint32_t *n, form f, in
     bool whole = f.kind == FORM_FRAME || f.kind == FORM_TLS || is_beside_code(g, f, imm);
     pta_operand at = form_indexed(g, whole ? form_add(f, imm) : f, index.stride);
     add_term(terms, n, at, (whole ? 0 : imm) + index.shift, index.stride);
-    if (index.shift) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);
+    if (form_is_shifted(index)) add_term(terms, n, at, whole ? 0 : imm, form_without_shift(index).stride);
 }
 
 /* The address of an access as terms of which each may be the pointer: base, index, and in a program at a fixed address the
@@ -142,6 +142,37 @@ static bool varies(const generator *g, const ir_insn *access)
            !ir_frame_offset(g->ir, access->a, &offset, &base);
 }
 
+/* The byte that v is, loaded at an address; NULL: it is something else. */
+static const ir_insn *loaded_byte(const generator *g, ir_value v)
+{
+    for (unsigned depth = 0; v && depth < 8; depth++) {
+        const ir_insn *insn = &g->ir->insns[v];
+        if (insn->op == IR_LOAD) return insn->width == 1 ? &g->ir->insns[insn->a] : NULL;
+        if (insn->op != IR_COPY && insn->op != IR_SEXT && insn->op != IR_EXTRACT) return NULL;
+        v = insn->a;
+    }
+    return NULL;
+}
+
+static bool same_address(const generator *g, const ir_insn *x, const ir_insn *y)
+{
+    return ir_origin(g->ir, x->a) == ir_origin(g->ir, y->a) && ir_origin(g->ir, x->b) == ir_origin(g->ir, y->b) &&
+           x->scale == y->scale && x->imm == y->imm;
+}
+
+/* Bytes that are compared with constants are text: who moves memory does not look at it. */
+static bool is_looked_at(const generator *g, const ir_insn *from)
+{
+    for (ir_value v = 1; v < g->ir->insn_count; v++) {
+        const ir_insn *insn = &g->ir->insns[v];
+        if ((insn->op != IR_CMP && insn->op != IR_TEST) || insn->width > 4) continue;
+        if (insn->b && insn->op == IR_CMP && g->ir->insns[insn->b].op != IR_CONST) continue;
+        const ir_insn *byte = loaded_byte(g, insn->a);
+        if (byte && same_address(g, byte, from)) return true;
+    }
+    return false;
+}
+
 /* A loop that copies memory in narrow pieces moves pointers too, in parts. */
 static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
 {
@@ -149,6 +180,7 @@ static void narrow_copy(generator *g, const ir_insn *store, const ir_insn *to)
     if (!load || load->width != store->width) return;
     const ir_insn *from = &g->ir->insns[load->a];
     if (from->flags & IR_WIDE || !varies(g, from) || !varies(g, to)) return;
+    if (load->width == 1 && is_looked_at(g, from)) return;
     place_term source[TERMS], dest[TERMS];
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
     if (!sources || !dests) return;

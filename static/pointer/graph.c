@@ -117,6 +117,7 @@ void graph_mark_dirty(pta *p, uint32_t component)
     graph_node *node = &p->nodes.data[component];
     if (node->dirty) return;
     node->dirty = true;
+    if (!p->options.once) node->level = !set_is_wild(&node->set); /* SET_WILD first: it spares others much */
     while (p->levels.len <= node->level)
         vec_push(&p->levels, (id_list){0});
     id_list *list = &p->levels.data[node->level];
@@ -221,14 +222,17 @@ static void move_class(const pta *p, uint32_t object, graph_cell *cell)
 {
     const pta_shape *shape = p->shapes.data[object];
     int64_t base = p->program->sites.data[p->objects.data[object].site].base;
-    if (offset_has_windows(shape) && offset_window(cell->place)) {
+    if (offset_is_element(cell->place)) {
+        if (shape->total) cell->low = base, cell->high = base + (int64_t)shape->total;
+    } else if (offset_has_windows(shape) && offset_window(cell->place)) {
         const shape_window *w = &shape->windows[offset_window(cell->place)];
         cell->low = base + w->start;
         if (w->end != INT32_MAX) cell->high = base + w->end;
     } else if (!offset_has_windows(shape) && offset_least(cell->place) != OFFSET_NO_LEAST) {
         cell->low = base + offset_least(cell->place);
     }
-    cell->place = offset_class(offset_stride(cell->place), (int64_t)offset_residue(cell->place) + base, 0);
+    uint32_t stride = offset_is_element(cell->place) ? shape->element : offset_stride(cell->place);
+    cell->place = offset_class(stride, (int64_t)offset_residue(cell->place) + base, 0);
 }
 
 /* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
@@ -238,7 +242,7 @@ const graph_cell *graph_cell_of(pta *p, pta_key key)
     const graph_object *o = &p->objects.data[object];
     const pta_site *site = &p->program->sites.data[o->site];
     if (site->kind == PTA_FUNCTION) return NULL;
-    if ((offset_is_exact(key_offset(key)) || offset_is_element(key_offset(key))) &&
+    if (offset_is_single(key_offset(key)) &&
         !shape_may_point(p->shapes.data[object], offset_at(key_offset(key))))
         return NULL;
     graph_cell cell = {.object = o->memory, .place = key_offset(key), .low = INT64_MIN, .high = INT64_MAX};
@@ -411,29 +415,38 @@ static void call_wild(pta *p, uint32_t use, pta_key key)
         graph_call(p, use, targets[i], key);
 }
 
-static bool has_call_of(pta *p, uint32_t use, uint32_t func, pta_key key)
+static void find_calls(pta *p, uint32_t use, uint32_t func, pta_key key, call_list *out)
 {
-    uint32_t callee = map_get(&p->instance_map, (uint64_t)func << 32 |
-                                                    context_callee(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, func, 0));
-    if (callee == MAP_NONE) return false;
-    const graph_instance *i = &p->instances.data[callee];
-    for (uint32_t c = 0; c < i->callers.len; c++)
-        if (i->callers.data[c].use == use && i->callers.data[c].key == key) return true;
-    return false;
+    uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
+    unsigned twins = p->rules->twins(p, caller, id);
+    for (unsigned twin = 0; twin < twins; twin++) {
+        uint32_t context = context_callee(p, caller, id, func, twin);
+        uint32_t callee = map_get(&p->instance_map, (uint64_t)func << 32 | context), at = 0;
+        if (callee == MAP_NONE) continue; /* the key lay dormant */
+        const graph_instance *i = &p->instances.data[callee];
+        while (at < i->callers.len && (i->callers.data[at].use != use || i->callers.data[at].key != key))
+            at++;
+        if (at < i->callers.len) vec_push(out, (call_place){callee, at});
+    }
 }
 
-bool graph_has_call(pta *p, uint32_t use, pta_key key)
+void graph_calls(pta *p, uint32_t use, pta_key key, call_list *out)
 {
-    if (graph_stmt(p, use)->kind != PTA_CALL) return false;
-    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
-    if (site->kind == PTA_FUNCTION) return has_call_of(p, use, site->func, key);
-    if (site->kind == PTA_EXTERNAL) return has_call_of(p, use, p->program->unknown, key);
-    uint32_t count = 0;
-    if (site->kind == PTA_WILD) {
-        const uint32_t *targets = context_targets(p, p->uses.data[use].instance, graph_stmt(p, use)->ref, &count);
-        return count && has_call_of(p, use, targets[0], key);
+    const pta_stmt *stmt = graph_stmt(p, use);
+    vec_clear(out);
+    if (stmt->kind != PTA_CALL) return;
+    uint32_t direct = p->program->calls.data[stmt->ref].func, count = 0;
+    if (!key) {
+        if (direct != PTA_NO_FUNC) find_calls(p, use, direct, key, out);
+        return;
     }
-    return false;
+    const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
+    if (site->kind == PTA_FUNCTION) find_calls(p, use, site->func, key, out);
+    if (site->kind == PTA_EXTERNAL) find_calls(p, use, p->program->unknown, key, out);
+    if (site->kind != PTA_WILD) return;
+    const uint32_t *targets = context_targets(p, p->uses.data[use].instance, stmt->ref, &count);
+    for (uint32_t i = 0; i < count; i++)
+        find_calls(p, use, targets[i], key, out);
 }
 
 void graph_apply_key(pta *p, uint32_t use, pta_key key)

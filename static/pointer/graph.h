@@ -19,7 +19,8 @@
 #include "static/pointer/set.h"
 
 enum { NO_NODE = UINT32_MAX, NO_EDGE = UINT32_MAX, NO_KEY = 0 };
-enum { GRAPH_SPACING = 1 << 16 }; /* ranks in a step: of calls, of the lives that they begin, and room for support.c */
+enum { GRAPH_SPACING = 1 << 16 }; /* ranks in a step: of calls and of the lives that they begin */
+#define GRAPH_SUSPECT (1ull << 63) /* rank of what is suspected to be there for no reason: younger than everything else */
 
 typedef struct {
     int32_t delta;
@@ -83,6 +84,12 @@ typedef struct {
     pta_key key;   /* function that the target points to; NO_KEY: a direct call */
     uint64_t rank;
 } call_in;
+
+typedef struct {
+    uint32_t callee, at; /* instance, and which of its callers */
+} call_place;
+
+typedef VEC(call_place) call_list;
 
 typedef struct {
     uint32_t func, context;
@@ -182,8 +189,8 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
 void graph_add_use(pta *p, uint32_t use);
 /* The node of the pointer that a use goes through; NO_NODE: it goes through none. */
 uint32_t graph_pointer_node(const pta *p, uint32_t use);
-/* Whether a use is a call that a key of its pointer has led to. */
-bool graph_has_call(pta *p, uint32_t use, pta_key key);
+/* The calls that a use makes, for a key of its pointer; NO_KEY: a direct one. */
+void graph_calls(pta *p, uint32_t use, pta_key key, call_list *out);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
 /* A call through a pointer that has become wild since: it is among those of program->wild_call. */
@@ -245,11 +252,16 @@ void delete_close(pta *p);
 
 /* --- support.c --------------------------------------------------------------------------------------------------------- */
 
-/* A reason for a fact (its place in the node's set) that does not depend on it. False: none is found. `*work` grows by what was
- * looked at. */
-bool support_find(pta *p, uint32_t node, uint32_t fact, uint32_t *reason, uint64_t *work);
-/* Whether an instance is called for a reason that does not depend on its life. */
-bool support_life(pta *p, uint32_t instance, uint64_t *work);
+typedef struct {
+    uint32_t reason; /* as in pta_set */
+    uint64_t rank;   /* of the youngest that it is derived from */
+    bool hope;       /* when nothing is found: there is something younger, which may depend on the fact */
+} support;
+
+/* What supports a fact (its place in the node's set), older than `below` all of it. `*work` grows by what was looked at. */
+bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, support *found, uint64_t *work);
+/* The rank of the fact that an edge makes into a key, or of the edge if that is younger; GRAPH_SUSPECT: there is none. */
+uint64_t support_edge(const pta *p, const graph_edge *e, pta_key key);
 
 /* --- dormant.c --------------------------------------------------------------------------------------------------------- */
 

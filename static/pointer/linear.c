@@ -13,6 +13,8 @@ typedef struct {
     unsigned count;
     int64_t constant;
     bool full; /* more terms than there is room for, or a number that is */
+    bool whole; /* values that are made of narrower ones are not followed */
+    bool cut;   /* some value could have been followed further */
 } sum;
 
 static void add_value(sum *s, ir_value v, int64_t factor)
@@ -46,6 +48,7 @@ static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth
     if (!v || !factor) return;
     const ir_insn *insn = &ir->insns[v];
     if (depth >= DEPTH || !is_small(factor)) {
+        s->cut = true;
         add_value(s, v, factor);
         return;
     }
@@ -55,7 +58,7 @@ static void expand(const ir_func *ir, ir_value v, int64_t factor, unsigned depth
         break;
     case IR_COPY:
     case IR_SEXT:
-        if (insn->width >= 4)
+        if (insn->width >= 4 && !(s->whole && (insn->op == IR_SEXT || insn->width < 8)))
             expand(ir, insn->a, factor, depth + 1, s);
         else
             add_value(s, v, factor);
@@ -138,17 +141,33 @@ static uint64_t divisor(walk *w, ir_value v, int64_t factor)
     return offset_gcd(linear_magnitude(s.constant), divisor_of_terms(w, &s));
 }
 
-uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back)
+static uint64_t stride_of(const ir_func *ir, ir_value v, int64_t scale, bool whole, int64_t *constant, bool *back, bool *cut)
 {
     walk w = {.ir = ir};
-    sum s = {0};
+    sum s = {.whole = whole};
     expand(ir, v, scale, 0, &s);
+    *cut = s.cut || s.full;
     uint64_t all = divisor_of_terms(&w, &s);
     *constant = s.full || !is_small(s.constant) ? 0 : s.constant;
     bool within = *constant != s.constant;
     if (within) all = offset_gcd(all, linear_magnitude(s.constant));
     *back = w.back || (within && !s.full && s.constant < 0);
     return all < MAX_STRIDE ? all : 1;
+}
+
+/* A value that is followed to its end on one way and not on another, longer one is two terms; what a narrow index is made of is
+ * of no interest as a rule. */
+uint64_t linear_stride(const ir_func *ir, ir_value v, int64_t scale, int64_t *constant, bool *back)
+{
+    bool cut, down;
+    int64_t moved;
+    uint64_t far = stride_of(ir, v, scale, false, constant, back, &cut);
+    if (!cut || !far) return far;
+    uint64_t near = stride_of(ir, v, scale, true, &moved, &down, &cut);
+    if (near && near <= far) return far;
+    *constant = moved;
+    *back = down;
+    return near;
 }
 
 ir_value linear_rounded(const ir_func *ir, ir_value v, uint64_t scale)

@@ -1,10 +1,10 @@
 /* A place inside an object as a number of 41 bits, so that a fact (object, place) is one 64-bit key and keys of one object
- * stand together when sorted: exact places first, then classes, the coarser before the finer.
+ * stand together when sorted: single places first, then classes, the coarser before the finer.
  *
  *     40        39 ....................................... 0
  *     0         offset + 2^39                                exactly that byte
  *     1         stride (17)   level (6)   residue (17)       the bytes residue + n * stride inside of what the level says
- *     1         all ones      0           residue (17)       that byte of each element
+ *     0         2^39 + 2^35 + residue (17)                   that byte of each element: single, but not exact
  *
  * The level of a class is a window of the object's shape; when it has none, the least place: one of few (offset_level), so that
  * it cannot creep down byte by byte. Both kinds of bounds, as progressions are, are closed under intersection, hence each set
@@ -47,9 +47,21 @@ static inline pta_key key_make(uint32_t object, offset_t place)
     return (pta_key)object << OFFSET_BITS | place;
 }
 
-static inline bool offset_is_exact(offset_t place)
+static inline bool offset_is_single(offset_t place)
 {
     return !(place & OFFSET_CLASS);
+}
+
+static const offset_t OFFSET_ELEMENT = (1ull << 39) + (1ull << 35); /* further away than any exact place */
+
+static inline bool offset_is_element(offset_t place)
+{
+    return place >> 35 == OFFSET_ELEMENT >> 35;
+}
+
+static inline bool offset_is_exact(offset_t place)
+{
+    return offset_is_single(place) && !offset_is_element(place);
 }
 
 static inline int64_t offset_value(offset_t place) /* of an exact one */
@@ -62,18 +74,13 @@ static inline uint32_t offset_stride(offset_t place) /* of a class */
     return (uint32_t)(place >> 23) & OFFSET_MAX_STRIDE;
 }
 
-static inline bool offset_is_element(offset_t place) /* of a class */
-{
-    return offset_stride(place) == OFFSET_MAX_STRIDE;
-}
-
 /* What its places differ by; 0: it is one place, of each element perhaps. */
 static inline uint32_t offset_step(offset_t place)
 {
-    return place & OFFSET_CLASS && !offset_is_element(place) ? offset_stride(place) : 0;
+    return place & OFFSET_CLASS ? offset_stride(place) : 0;
 }
 
-static inline uint32_t offset_residue(offset_t place)
+static inline uint32_t offset_residue(offset_t place) /* of a class or an element's */
 {
     return (uint32_t)place & OFFSET_MAX_STRIDE;
 }
@@ -109,7 +116,6 @@ static inline uint32_t offset_window(offset_t place) /* of a class */
 
 static inline int64_t offset_least(offset_t place) /* of a class without windows */
 {
-    if (offset_is_element(place)) return offset_residue(place);
     uint32_t level = offset_window(place);
     if (!level) return OFFSET_NO_LEAST;
     return level == 1 ? 0 : 1ll << (level + 1);
@@ -132,7 +138,7 @@ static inline offset_t offset_class(uint64_t stride, int64_t at, uint32_t level)
 
 static inline offset_t offset_element(uint32_t residue)
 {
-    return OFFSET_CLASS | (uint64_t)OFFSET_MAX_STRIDE << 23 | residue;
+    return OFFSET_ELEMENT | residue;
 }
 
 static inline offset_t offset_anywhere(void)
@@ -146,7 +152,7 @@ static inline offset_t offset_exact(int64_t at)
     return at > -OFFSET_LIMIT && at < OFFSET_LIMIT ? (offset_t)(at + OFFSET_BIAS) : 0;
 }
 
-/* The byte that an exact place or an element's class is. */
+/* The byte that a single place is. */
 static inline int64_t offset_at(offset_t place)
 {
     return offset_is_exact(place) ? offset_value(place) : offset_residue(place);
@@ -228,7 +234,7 @@ static inline offset_t offset_spread(offset_t place, uint64_t stride, bool up, c
 {
     if (!place) return 0;
     uint32_t level = 0, element = offset_elements(shape);
-    bool single = offset_is_exact(place) || offset_is_element(place);
+    bool single = offset_is_single(place);
     if (element && stride % element == 0) return single ? offset_each(offset_at(place), shape) : place;
     if (element && stride > element) {
         stride = offset_gcd(stride, element);
@@ -275,7 +281,7 @@ static inline bool offset_meet(offset_t a, offset_t b, const pta_shape *shape)
 {
     if (offset_is_exact(a)) return offset_is_exact(b) ? a == b : offset_meet(b, a, shape);
     uint32_t step = offset_step(a);
-    if (offset_is_exact(b) || offset_is_element(b)) {
+    if (offset_is_single(b)) {
         int64_t at = offset_at(b);
         if (!step) return at == offset_residue(a);
         int64_t residue = at % (int64_t)step;
@@ -304,7 +310,7 @@ static inline bool offset_covers(offset_t a, offset_t b, const pta_shape *shape)
 
 static inline uint32_t offset_bound_of(offset_t place, const pta_shape *shape)
 {
-    if (!offset_is_exact(place) && !offset_is_element(place)) return offset_window(place);
+    if (!offset_is_single(place)) return offset_window(place);
     return offset_has_windows(shape) ? shape_around(shape, offset_at(place)) : offset_level(offset_at(place));
 }
 

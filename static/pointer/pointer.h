@@ -4,11 +4,11 @@
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   passing.c    which registers are arguments and results
  *   typed.c      what values point to by declaration
- *   march.c      pointers that march through an array, as indices
+ *   march.c      pointers that march through an array, as indices; hoist.c: constants are added before indices
  *   link.c       object files as one program; names.c: what names stand for
  *   surround.c   the functions that no module has: start-up, the loader, unknown code, wild pointers
  *   allocator.c  allocators behind pointers
- *   wrapper.c    allocator wrappers
+ *   wrapper.c    allocator wrappers; helper.c: small functions as if inlined
  *   prune.c      without what no access can need
  *   kinds.c      pointers and numbers, as far as a function tells
  *   linear.c     strides of indices
@@ -21,15 +21,15 @@
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
- *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what still supports a
- *                fact; dormant.c: fewer facts to keep true
+ *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
+ *                suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
  * The analysis is inclusion-based (Andersen) with an on-the-fly call graph, field-sensitive by byte offset.
  *
- * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT exact ones (more when they are so
- * far apart that no stride can be written), or one class `r mod s` in bounds. Closing a set that got too large is the smallest
+ * Offsets. For each variable and object, the offsets form a closed set: at most PTA_EXACT single ones, exact or of each element
+ * of an array (more when they are so far apart that no stride can be written), or one class `r mod s` in bounds. Closing a set that got too large is the smallest
  * class that covers it. This is a closure operator, so the closed sets are a lattice of finite height and the result is the
  * least fixed point: it depends on the statements only, never on the order of solving. */
 #ifndef RACE_POINTER_H
@@ -203,6 +203,7 @@ struct pta_wishes {
      * none. A text that is wrong is as if there were none. May be NULL. */
     const char *(*model)(const void *with, const char *name);
     const void *with;
+    bool open; /* whatever is exported may be called from outside, of a program that exports all it has, too */
 };
 pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes);
 void pta_program_close(pta_program *program);
@@ -273,6 +274,9 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 /* How many facts there are of a variable in one instance, before they are put in order: cheap, for those who do not want to know
  * all of a pointer that may point nearly anywhere. */
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
+
+/* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
 
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);

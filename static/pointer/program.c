@@ -418,6 +418,7 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     program_surround(program);
     program_name_allocators(program);
     program_find_wrappers(program);
+    program_find_helpers(program);
     program_prune(program);
     program->wishes = NULL;
     link_close(program->maps->link);

@@ -20,6 +20,7 @@ uint32_t program_external_site(pta_program *program);
 void program_surround(pta_program *program);
 void program_name_allocators(pta_program *program);
 void program_find_wrappers(pta_program *program);
+void program_find_helpers(pta_program *program); /* helper.c; after the wrappers */
 
 /* prune.c: after everything is added. */
 void program_prune(pta_program *program);

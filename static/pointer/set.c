@@ -94,74 +94,83 @@ uint32_t set_group(const pta_set *set, uint32_t object)
     return lower_bound(set->keys, 0, set->len, key_make(object, 0));
 }
 
-static int by_key(const void *a, const void *b)
+/* Merges two sorted stretches, a before b, into `to`. Reasons go along, if there are any. */
+static void merge_two(const pta_key *keys, const uint32_t *reasons, uint32_t a, uint32_t b, uint32_t end, pta_key *to,
+                      uint32_t *to_reasons)
 {
-    pta_key x = *(const pta_key *)a, y = *(const pta_key *)b;
-    return x < y ? -1 : x > y;
+    for (uint32_t middle = b, at = a; at < end; at++) {
+        bool first = a < middle && (b == end || keys[a] < keys[b] || (keys[a] == keys[b] && (!reasons || reasons[a] <= reasons[b])));
+        uint32_t from = first ? a++ : b++;
+        to[at] = keys[from];
+        if (reasons) to_reasons[at] = reasons[from];
+    }
+}
+
+static uint32_t run_end(const pta_key *keys, const uint32_t *reasons, uint32_t from, uint32_t count)
+{
+    while (from + 1 < count && (keys[from] < keys[from + 1] ||
+                                (keys[from] == keys[from + 1] && (!reasons || reasons[from] <= reasons[from + 1]))))
+        from++;
+    return from + 1;
+}
+
+/* By key, then by reason. What is sent to a node are a few sorted stretches, one after the other: these are merged. */
+static void sort_runs(pta_key *keys, uint32_t *reasons, uint32_t n)
+{
+    enum { FEW = 128 };
+    pta_key few[FEW], *other = n <= FEW ? few : base_alloc(n * sizeof *other), *own = keys;
+    uint32_t few_reasons[FEW], *other_reasons = !reasons || n <= FEW ? few_reasons : base_alloc(n * sizeof *other_reasons);
+    uint32_t *own_reasons = reasons;
+    pta_key *from = own, *to = other;
+    uint32_t *from_reasons = own_reasons, *to_reasons = other_reasons;
+    while (run_end(from, from_reasons, 0, n) < n) {
+        for (uint32_t a = 0, b, end; a < n; a = end) {
+            b = run_end(from, from_reasons, a, n);
+            end = b < n ? run_end(from, from_reasons, b, n) : n;
+            merge_two(from, from_reasons, a, b, end, to, to_reasons);
+        }
+        pta_key *keys_before = from;
+        uint32_t *reasons_before = from_reasons;
+        from = to, to = keys_before;
+        if (reasons) from_reasons = to_reasons, to_reasons = reasons_before;
+    }
+    if (from != own) memcpy(own, from, n * sizeof *own);
+    if (reasons && from_reasons != own_reasons) memcpy(own_reasons, from_reasons, n * sizeof *own_reasons);
+    if (other != few) free(other);
+    if (other_reasons != few_reasons) free(other_reasons);
+}
+
+static bool is_sorted(const pta_key *keys, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (keys[i - 1] >= keys[i]) return false;
+    return true;
 }
 
 void keys_sort(pta_key *keys, uint32_t *count)
 {
-    uint32_t n = *count;
-    bool sorted = true;
-    for (uint32_t i = 1; i < n && sorted; i++)
-        sorted = keys[i - 1] < keys[i];
-    if (sorted) return;
-    if (n <= 24) {
-        for (uint32_t i = 1; i < n; i++) {
-            pta_key key = keys[i];
-            uint32_t at = i;
-            for (; at && keys[at - 1] > key; at--)
-                keys[at] = keys[at - 1];
-            keys[at] = key;
-        }
-    } else {
-        qsort(keys, n, sizeof *keys, by_key);
-    }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!kept || keys[i] != keys[kept - 1]) keys[kept++] = keys[i];
-    *count = kept;
-}
-
-typedef struct {
-    pta_key key;
-    uint32_t reason;
-} key_reason;
-
-static int by_key_and_reason(const void *a, const void *b)
-{
-    const key_reason *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->reason < y->reason ? -1 : x->reason > y->reason;
+    keys_sort_with(keys, NULL, count);
 }
 
 void keys_sort_with(pta_key *keys, uint32_t *reasons, uint32_t *count)
 {
-    enum { FEW = 64 };
     uint32_t n = *count, kept = 0;
-    bool sorted = true;
-    for (uint32_t i = 1; i < n && sorted; i++)
-        sorted = keys[i - 1] < keys[i];
-    if (sorted) return;
-    key_reason few[FEW], *all = n <= FEW ? few : base_alloc(n * sizeof *all);
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = (key_reason){keys[i], reasons[i]};
-    qsort(all, n, sizeof *all, by_key_and_reason);
+    if (is_sorted(keys, n)) return;
+    sort_runs(keys, reasons, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (kept && keys[kept - 1] == all[i].key) continue;
-        keys[kept] = all[i].key;
-        reasons[kept++] = all[i].reason;
+        if (kept && keys[kept - 1] == keys[i]) continue;
+        keys[kept] = keys[i];
+        if (reasons) reasons[kept] = reasons[i];
+        kept++;
     }
     *count = kept;
-    if (all != few) free(all);
 }
 
-/* What divides all distances of exact places from one of them, and `all`. */
+/* What divides all distances of single places from one of them, and `all`. */
 static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t count)
 {
     for (uint32_t i = 0; i < count && all != 1; i++) {
-        int64_t distance = offset_value(key_offset(keys[i])) - offset_value(from);
+        int64_t distance = offset_at(key_offset(keys[i])) - offset_at(from);
         all = offset_gcd((uint64_t)(distance < 0 ? -distance : distance), all);
     }
     return all;
@@ -169,8 +178,8 @@ static uint64_t gap(uint64_t all, offset_t from, const pta_key *keys, uint32_t c
 
 typedef struct { /* the keys of one object while some are added */
     const pta_key *known; /* those that are there */
-    uint32_t exacts;      /* of them */
-    key_list *fresh;      /* new exact ones, from `begin` on */
+    uint32_t singles;     /* of them */
+    key_list *fresh;      /* new single ones, from `begin` on */
     uint32_t begin;
     offset_t class; /* the coarsest; 0: none */
     const pta_shape *shape;
@@ -181,8 +190,8 @@ static group group_of(const pta_set *set, uint32_t from, uint32_t to, const pta_
     group g = {.known = set->keys + from, .fresh = fresh, .begin = fresh->len, .shape = shape};
     for (; from < to && !g.class; from++) {
         offset_t place = key_offset(set->keys[from]);
-        if (offset_is_exact(place))
-            g.exacts++;
+        if (offset_is_single(place))
+            g.singles++;
         else
             g.class = place; /* sorted by stride: the first is the coarsest */
     }
@@ -206,20 +215,20 @@ static void group_add(group *g, pta_key key)
         group_cover(g, &key, 1);
         return;
     }
-    if (offset_is_exact(place)) {
-        uint32_t at = lower_bound(g->known, 0, g->exacts, key);
-        if ((at < g->exacts && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
+    if (offset_is_single(place)) {
+        uint32_t at = lower_bound(g->known, 0, g->singles, key);
+        if ((at < g->singles && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
         uint64_t stride = 0;
-        if (g->exacts + fresh_count >= PTA_EXACT)
-            stride = gap(gap(0, place, g->known, g->exacts), place, fresh, fresh_count);
+        if (g->singles + fresh_count >= PTA_EXACT)
+            stride = gap(gap(0, place, g->known, g->singles), place, fresh, fresh_count);
         if (!stride || stride >= OFFSET_MAX_STRIDE) {
             vec_push(g->fresh, key);
             return;
         }
-        place = offset_class(stride, offset_value(place), offset_bound_of(place, g->shape));
+        place = offset_class(stride, offset_at(place), offset_bound_of(place, g->shape));
     }
     g->class = place;
-    group_cover(g, g->known, g->exacts);
+    group_cover(g, g->known, g->singles);
     group_cover(g, fresh, fresh_count);
     g->fresh->len = g->begin;
 }
@@ -227,13 +236,13 @@ static void group_add(group *g, pta_key key)
 offset_t set_closure(const pta_key *keys, uint32_t count, const pta_shape *shape)
 {
     group g = {.shape = shape};
-    uint32_t exacts = lower_bound(keys, 0, count, key_make(count ? key_object(keys[0]) : 0, OFFSET_CLASS));
-    if (exacts < count) {
-        g.class = key_offset(keys[exacts]);
+    uint32_t singles = lower_bound(keys, 0, count, key_make(count ? key_object(keys[0]) : 0, OFFSET_CLASS));
+    if (singles < count) {
+        g.class = key_offset(keys[singles]);
     } else {
         uint64_t stride = count > PTA_EXACT ? gap(0, key_offset(keys[0]), keys, count) : 0;
         if (!stride || stride >= OFFSET_MAX_STRIDE) return 0;
-        g.class = offset_class(stride, offset_value(key_offset(keys[0])), offset_bound_of(key_offset(keys[0]), shape));
+        g.class = offset_class(stride, offset_at(key_offset(keys[0])), offset_bound_of(key_offset(keys[0]), shape));
     }
     group_cover(&g, keys, count);
     return g.class;
@@ -327,7 +336,7 @@ void set_normal(const pta_set *set, set_world world, key_list *out)
         uint32_t object = key_object(set->keys[i]), end = i;
         offset_t class = 0;
         for (; end < set->len && key_object(set->keys[end]) == object; end++)
-            if (!class && !offset_is_exact(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
+            if (!class && !offset_is_single(key_offset(set->keys[end]))) class = key_offset(set->keys[end]);
         bool covered = wild && world.wild[object] & SET_IN_WILD;
         if (class && !covered) vec_push(out, key_make(object, class));
         for (uint32_t k = i; !class && !covered && k < end; k++)

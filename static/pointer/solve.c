@@ -327,7 +327,7 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
                     end++;
                 while (first < end && set_covers(set, set->keys[first], graph_world(p)))
                     first++;
-                uint32_t count_awake = first < end && !offset_is_exact(key_offset(set->keys[first])) ? 1 : end - first;
+                uint32_t count_awake = first < end && !offset_is_single(key_offset(set->keys[first])) ? 1 : end - first;
                 send(p, lane, set->keys + first, count_awake, m->in.data[k], component);
             }
             member = m->next;
@@ -399,6 +399,7 @@ static bool is_among(const key_list *keys, pta_key key)
 static void apply_pending(pta *p)
 {
     key_list seen = {0};
+    call_list calls = {0};
     uint32_t last = UINT32_MAX;
     for (uint32_t i = 0; i < p->pending.len; i++) {
         use_key pending = p->pending.data[i];
@@ -406,10 +407,12 @@ static void apply_pending(pta *p)
         if (set_covers(&p->nodes.data[pointer].set, pending.key, graph_world(p))) continue;
         if (pending.again && pending.use != last) seen_keys(p, last = pending.use, &seen);
         if (pending.again && i && p->pending.data[i - 1].use == last && p->pending.data[i - 1].key == pending.key) continue;
-        if (pending.again && (is_among(&seen, pending.key) || graph_has_call(p, pending.use, pending.key))) continue;
+        if (pending.again) graph_calls(p, pending.use, pending.key, &calls);
+        if (pending.again && (is_among(&seen, pending.key) || calls.len)) continue;
         graph_apply_key(p, pending.use, pending.key);
     }
     vec_clear(&p->pending);
+    vec_free(&calls);
     vec_free(&seen);
 }
 

@@ -2,6 +2,8 @@
  * fills in, `*outside*` does with everything that has escaped whatever unknown code could do, `*wilderness*` what wild pointers do. */
 #include "static/pointer/program.h"
 
+#include <string.h>
+
 #include "static/pointer/maps.h"
 
 static uint32_t address_var(pta_program *program, uint32_t func, uint32_t site, int32_t offset, uint32_t stride)
@@ -83,12 +85,23 @@ static void add_copy(pta_program *program, uint32_t func, const address_home *to
     }
 }
 
+/* Tables of classes of a library that was not analysed, whose functions do nothing with the objects they are called for: an object of
+ * a derived class has them while its base is made, so to a flow-insensitive analysis always. */
+static bool is_quiet_table(const char *name)
+{
+    static const char *const tables[] = {"_ZTVNSt6thread6_StateE"}; /* a destructor, and the pure _M_run */
+    for (unsigned i = 0; name && i < sizeof tables / sizeof *tables; i++)
+        if (!strcmp(name, tables[i])) return true;
+    return false;
+}
+
 static void add_word(pta_program *program, uint32_t func, uint32_t m, const image_reloc *reloc)
 {
     module_map *map = &program->maps->modules[m];
     address_place places[2];
     const address_home *home = address_find(&map->statics, (int64_t)reloc->addr);
     if (!home) return;
+    if (reloc->kind == IMAGE_REL_COPY && is_quiet_table(reloc->name)) return;
     const address_home *original = reloc->kind == IMAGE_REL_COPY ? copied_object(program, m, reloc->name) : NULL;
     if (original) return add_copy(program, func, home, original);
     uint32_t at = address_var(program, func, home->site, (int32_t)((int64_t)reloc->addr - home->start), PTA_SAME);
@@ -130,7 +143,7 @@ static uint32_t add_data(pta_program *program)
     }
     for (uint32_t i = 0; i < program->maps->foreign.capacity; i++) { /* of a library that was not analysed, like stderr */
         const name_entry *entry = &program->maps->foreign.entries[i];
-        if (!entry->name) continue;
+        if (!entry->name || is_quiet_table(entry->name)) continue;
         uint32_t at = address_var(program, func, entry->site, 0, PTA_SAME);
         program_add_stmt(program, func, (pta_stmt){.kind = PTA_STORE, .dst = {at, 0}, .src = {external_var(program, func), 0}, .stride = 8});
     }
@@ -164,6 +177,16 @@ static void add_initialisers(pta_program *program, uint32_t m)
     }
 }
 
+/* A program that was linked to export all it has (-rdynamic), for what it may load: that a function is exported does not tell that
+ * somebody outside calls it. Else a linker exports only what a library that it links has asked for. */
+static bool exports_all(const pta_program *program, const image *img)
+{
+    if (img->kind > IMAGE_PIE || !img->entry || (program->wishes && program->wishes->open)) return false;
+    for (uint32_t i = 0; i < img->symbol_count; i++)
+        if (img->symbols[i].exported && img->symbols[i].type == IMAGE_SYM_FUNC && !strcmp(img->symbols[i].name, "main")) return true;
+    return false;
+}
+
 static void add_start(pta_program *program, uint32_t data)
 {
     uint32_t start = program_add_func(program, "*start*", NULL, 0);
@@ -185,7 +208,7 @@ static void add_start(pta_program *program, uint32_t data)
             if (init != PTA_NO_FUNC) program->funcs.data[init].root = true;
         }
         add_initialisers(program, m);
-        if ((has_program || has_main) && img->kind == IMAGE_SHARED) continue;
+        if (((has_program || has_main) && img->kind == IMAGE_SHARED) || exports_all(program, img)) continue;
         for (uint32_t i = 0; i < img->symbol_count; i++) {
             const image_symbol *symbol = &img->symbols[i];
             bool visible = img->kind == IMAGE_OBJECT

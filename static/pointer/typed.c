@@ -58,23 +58,51 @@ static const image_type *member_at(const image_type *type, int64_t *at, bool *la
     return found->type;
 }
 
-bool typed_array(typed_value place, int64_t *start, int64_t *end)
+/* The array that a place is in; NULL: none. `*at`: the place in it; `*open`: it may be longer than declared. */
+static const image_type *array_of(typed_value place, int64_t *at, bool *open)
 {
     const image_type *type = place.to;
-    int64_t at = place.at;
     bool last, ends = false;
+    *at = place.at;
     for (unsigned depth = 0; type && type->kind == IMAGE_TYPE_STRUCT && depth < DEPTH; depth++) {
-        type = at < 0 ? NULL : member_at(type, &at, &last);
+        type = *at < 0 ? NULL : member_at(type, at, &last);
         ends |= !last;
     }
-    if (!type || type->kind != IMAGE_TYPE_ARRAY || !type->size || !ends) return false;
+    *open = !ends;
+    return type && type->kind == IMAGE_TYPE_ARRAY && type->size ? type : NULL;
+}
+
+/* The array of typed_array. */
+static const image_type *array_around(typed_value place, int64_t *at)
+{
+    bool open;
+    const image_type *array = array_of(place, at, &open);
+    return open ? NULL : array;
+}
+
+bool typed_array(typed_value place, int64_t *start, int64_t *end)
+{
+    int64_t at;
+    const image_type *type = array_around(place, &at);
+    if (!type) return false;
     *start = -at;
     *end = (int64_t)type->size - at;
     return true;
 }
 
+/* The place that an index leads to, when no constant will be added any more: in an array it is the same place of each element. */
+static typed_value settled(typed_value place)
+{
+    int64_t at;
+    if (!place.to || !place.step) return place;
+    const image_type *array = array_around(place, &at);
+    bool each = array && array->target && array->target->size && place.step % array->target->size == 0;
+    return each ? (typed_value){.to = place.to, .at = place.at} : (typed_value){0};
+}
+
 bool typed_is_bytes(typed_value pointer)
 {
+    pointer = settled(pointer);
     const image_type *type = pointer.to;
     int64_t at = pointer.at;
     bool last;
@@ -83,6 +111,16 @@ bool typed_is_bytes(typed_value pointer)
     while (type && type->kind == IMAGE_TYPE_ARRAY)
         type = type->target;
     return is_byte(type);
+}
+
+bool typed_is_text(typed_value pointer)
+{
+    enum { SHORT = 8 }; /* a member at the end that is no longer than this may stand for any number of bytes */
+    int64_t at;
+    bool open;
+    pointer = settled(pointer);
+    const image_type *array = pointer.to ? array_of(pointer, &at, &open) : NULL;
+    return array && is_byte(array->target) && at >= 0 && (array == pointer.to || !open || array->size > SHORT);
 }
 
 bool typed_is_number(typed_value place)
@@ -95,15 +133,17 @@ bool typed_is_number(typed_value place)
 static typed_value indexed(typed_value place, const generator *g, ir_value index, unsigned scale)
 {
     if (!index || !place.to) return place;
-    int64_t start, end, shift;
+    int64_t at, shift;
     bool back;
     uint64_t stride = linear_stride(g->ir, index, scale, &shift, &back);
     if (!stride) return pointer_to(place.to, linear_sum(place.at, shift));
     if (stride % place.to->size == 0 && shift % (int64_t)place.to->size == 0) return place;
     typed_value moved = pointer_to(place.to, linear_sum(place.at, shift));
-    if (!moved.to || !typed_array(moved, &start, &end)) return (typed_value){0};
+    if (!moved.to) return moved;
+    typed_value pending = {.to = moved.to, .at = moved.at, .step = stride}, each = settled(pending);
+    if (each.to || !array_around(moved, &at)) return each.to ? each : pending;
     const image_type *scalar = image_type_at(place.to, (uint64_t)moved.at, 8);
-    return scalar && stride % 8 == 0 && (stride == 8 || scalar->kind == IMAGE_TYPE_POINTER) ? moved : (typed_value){0};
+    return scalar && stride % 8 == 0 && (stride == 8 || scalar->kind == IMAGE_TYPE_POINTER) ? moved : pending;
 }
 
 /* --- values --------------------------------------------------------------------------------------------------------------- */
@@ -155,13 +195,16 @@ static typed_value sum(const generator *g, const typed_value *types, ir_value a,
     }
     typed_value base = types[a];
     if (!base.to || (b && g->kinds[b] == KIND_POINTER)) return (typed_value){0};
-    return indexed(pointer_to(base.to, linear_sum(base.at, imm)), g, b, scale);
+    typed_value place = pointer_to(base.to, linear_sum(base.at, imm));
+    if (!base.step || !place.to) return indexed(place, g, b, scale);
+    place.step = base.step;
+    return b ? indexed(settled(place), g, b, scale) : place;
 }
 
 static typed_value place_of(const generator *g, const typed_value *types, const ir_insn *access, int64_t lane)
 {
     if (access->flags & (IR_WIDE | IR_REP | IR_FS | IR_GS)) return (typed_value){0};
-    if (access->a) return sum(g, types, access->a, access->b, access->scale, linear_sum(access->imm, lane));
+    if (access->a) return settled(sum(g, types, access->a, access->b, access->scale, linear_sum(access->imm, lane)));
     return access->b ? (typed_value){0} : static_place(g, linear_sum(access->imm, lane));
 }
 
@@ -192,7 +235,7 @@ static typed_value result(const generator *g, const ir_insn *insn)
 
 static bool same(typed_value a, typed_value b)
 {
-    return a.to == b.to && a.at == b.at && a.number == b.number;
+    return a.to == b.to && a.at == b.at && a.step == b.step && a.number == b.number;
 }
 
 /* What all operands that are seen are; constants are anything. */
@@ -209,7 +252,17 @@ static typed_value merged(const typing *t, const ir_value *values, uint32_t coun
     return all;
 }
 
-static typed_value type_of(const typing *t, ir_value v, bool *seen)
+/* What a variable is declared as that has been promoted from the frame; shared places have no type. */
+static typed_value slot_type(const generator *g, uint16_t var)
+{
+    if (var < IR_SLOT || var - IR_SLOT >= (int)g->ir->slot_count) return (typed_value){0};
+    const ir_slot *slot = &g->ir->slots[var - IR_SLOT];
+    const address_home *home = slot->base || slot->size != 8 ? NULL : address_find(&g->frame, slot->offset);
+    if (!home || home->start != slot->offset) return (typed_value){0};
+    return declared(g->out->sites.data[home->site].type);
+}
+
+static typed_value flow_type(const typing *t, ir_value v, bool *seen)
 {
     static const uint8_t arg_of[IR_FLAGS] = {[IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1,
                                              [IR_RCX] = PTA_RCX + 1, [IR_R8] = PTA_R8 + 1,   [IR_R9] = PTA_R9 + 1};
@@ -229,13 +282,27 @@ static typed_value type_of(const typing *t, ir_value v, bool *seen)
     case IR_SUB:
         if (insn->b) return (typed_value){0};
         base = t->types[insn->a];
-        return insn->imm == INT64_MIN ? (typed_value){0} : pointer_to(base.to, linear_sum(base.at, -insn->imm));
+        return insn->imm == INT64_MIN || base.step ? (typed_value){0} : pointer_to(base.to, linear_sum(base.at, -insn->imm));
     case IR_LOAD: return loaded(place_of(g, t->types, &g->ir->insns[insn->a], insn->imm));
     case IR_RESULT: return result(g, insn);
     case IR_SELECT: return merged(t, (ir_value[]){insn->a, insn->b}, 2, seen);
     case IR_PHI: return merged(t, g->ir->args + insn->a, insn->b, seen);
     default: return (typed_value){0};
     }
+}
+
+static typed_value type_of(const typing *t, ir_value v, bool *seen)
+{
+    const ir_insn *insn = &t->g->ir->insns[v];
+    typed_value slot = slot_type(t->g, insn->var);
+    if (!slot.to) return flow_type(t, v, seen);
+    if (is_byte(slot.to)) { /* what any parameter is cast to */
+        typed_value flow = flow_type(t, v, seen);
+        bool fresh = insn->op == IR_COPY && !flow.to && !flow.number && t->g->ir->insns[ir_origin(t->g->ir, v)].op == IR_RESULT;
+        return fresh ? slot : flow;
+    }
+    *seen = true;
+    return slot;
 }
 
 typed_value *typed_infer(const generator *g)
@@ -289,7 +356,7 @@ static bool unfold(const generator *g, address_sum *sum)
         ir_value t = sum->a;
         sum->a = sum->b, sum->b = t;
     }
-    return g->types[sum->a].to && g->kinds[sum->b] != KIND_POINTER;
+    return g->types[sum->a].to && !g->types[sum->a].step && g->kinds[sum->b] != KIND_POINTER;
 }
 
 uint32_t typed_elements(const generator *g, const ir_insn *insn, int64_t lane, ir_value *base, int64_t deltas[TYPED_ELEMENTS])

@@ -7,6 +7,7 @@
 typedef struct typed_value {
     const image_type *to; /* it points into one of these, or into an array of them; NULL: unknown */
     int64_t at;           /* that many bytes behind its beginning */
+    uint64_t step;        /* and a multiple of this, in an array that the constants to come will tell; 0: just there */
     bool number;          /* it is declared as a number that is no address */
 } typed_value;
 
@@ -19,6 +20,8 @@ typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane
 bool typed_is_number(typed_value place);
 /* Whether a pointer is declared to point to single bytes: text, a packet. */
 bool typed_is_bytes(typed_value pointer);
+/* Whether it points into what is declared as an array of bytes with an end. */
+bool typed_is_text(typed_value pointer);
 /* The array inside of a struct that a place is in, which an index that begins there does not leave, as bytes relative to the
  * place; false: it is in none, or nobody knows where that ends. */
 bool typed_array(typed_value place, int64_t *start, int64_t *end);

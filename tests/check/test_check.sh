@@ -167,6 +167,39 @@ expect 0 "$RACE" check "$work/lib.so"
 expect 1 "$RACE" check --open "$work/lib.so"
 has_line '^race on calls '
 
+# --- a program that exports all it has: what nobody calls does not run, unless the user says that somebody may ---
+cat >"$work/exports.c" <<'END'
+#include <pthread.h>
+static long limit;
+void set_up(void) { limit = 10; }
+static void *f(void *u) { for (volatile long i = 0; i < limit; i++); return u; }
+int main(void)
+{
+    pthread_t a;
+    set_up();
+    pthread_create(&a, 0, f, 0);
+    pthread_join(a, 0);
+    return 0;
+}
+END
+gcc -O0 -g -rdynamic -pthread -o "$work/exports" "$work/exports.c"
+expect 0 "$RACE" check "$work/exports"
+expect 1 "$RACE" check --open "$work/exports"
+has_line '^race on limit '
+
+# --- names of C++ ---
+if command -v g++ >/dev/null; then
+    sed 's/static void \*f(void \*u)/namespace of { struct own { static void *f(void *u); }; } void *of::own::f(void *u)/; s/, f,/, of::own::f,/g' \
+        "$work/dirty.c" >"$work/dirty.cpp"
+    g++ -O1 -g -pthread -o "$work/mangled" "$work/dirty.cpp" || fail "the program in C++ does not compile"
+    expect 1 "$RACE" check "$work/mangled"
+    has 'in of::own::f(void*), '
+    has 'by thread of::own::f(void*), '
+    expect 1 "$RACE" check --format json "$work/mangled"
+    has '"function": "_ZN2of3own1fEPv"'
+    has '"demangled": "of::own::f(void*)"'
+fi
+
 # --- JSON, and the same bytes each time ---
 # Large enough for two threads to meet: the C++ library is in it.
 future=$RACE_BUILD/samples/verdicts/verdict/cpp_future_wrong/clang-O0

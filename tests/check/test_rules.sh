@@ -18,6 +18,7 @@ score 0 pipe_ message_wrong mqueue_right sigwait_           # what is sent comes
 score 0 exit_ timedlock_ rwlock_right once_right            # whoever joins; locks that may not be had; what a once has passed
 score 0 key_right c11_right process_fork_right              # keys and their destructors; the child of a fork
 score 0 io_right ranges_right                               # numbers, through library functions
+score 0 setup_ option_                                     # what is so when a thread begins and stays so as long as it lives
 score 0 omp_depend_ omp_task_wrong omp_taskloop_wrong mmap_ # tasks; one file mapped twice
 # Two messages for one, an object that stays where it was, numbers that are given out twice, a use behind the last reference, a task
 # in front of the group.

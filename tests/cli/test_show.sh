@@ -100,6 +100,37 @@ has "threads in main"
 expect 0 "$RACE" show --callgraph "$sample"
 has "pthread_create -> add"
 has "main -> pthread_create"
+
+# The happens-before graph: who creates whom and waits for whom, and what is held where.
+expect 0 "$RACE" show --shb "$sample"
+has_line '^  thread add'
+has_line '^    created in main, racy_counter\.c:[0-9]+; by main$'
+has_line "^    waited for in main, racy_counter\.c:$(line_of 'pthread_join'); by main\$"
+expect 0 "$RACE" show --shb "$sample" add
+has_line 'write &unprotected; no locks held; by add$'
+has_line 'write &protected; lock held; by add$'
+has_line 'takes lock; no locks held; by add$'
+expect 0 "$RACE" show --shb --format dot "$sample"
+has_line '^digraph'
+has_line '-> .*style=dashed'
+expect 2 "$RACE" show --shb --format dot "$sample" add
+expect 2 "$RACE" show --shb "$sample" no_such_function
+
+# The plan: the racy statement is checked, a damaged plan is refused.
+expect 0 "$RACE" show --plan "$sample"
+has_line "write.*, 8 bytes  add, racy_counter\.c:$(line_of 'unprotected++')\$"
+cp "$work/out" "$work/plan.txt"
+if [ -f "$RACE_BUILD/librace_probe.so" ]; then # not in a sanitized build
+    expect 0 "$RACE" run --state "$work/state" "$RACE_BUILD/samples/racy_counter" 0
+    plan=$(find "$work/state" -name '*.plan' | head -1)
+    [ -n "$plan" ] || fail "race run has left no plan"
+    expect 0 "$RACE" show --plan "$plan"
+    cmp -s "$work/out" "$work/plan.txt" || fail "the plan that race run made is another"
+    head -c 300 "$plan" >"$work/cut.plan"
+    expect_error "$RACE" show --plan "$work/cut.plan"
+fi
+expect_error "$RACE" show --plan "$work/none"
+
 expect 2 "$RACE" show --pts "$sample"
 expect 2 "$RACE" show --pts "$sample" no_such_function
 expect 2 "$RACE" show --pts --context cfa "$sample" main

@@ -98,6 +98,7 @@ static void *company(void *stop)
 
 static int run_kernel(bool stops)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static _Atomic int stop;
     pthread_t other;
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
@@ -108,6 +109,9 @@ static int run_kernel(bool stops)
         numbers[i] = i * 17;
     if (stops) raise(SIGSTOP);
     long first = kernel(numbers), second = kernel(numbers);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    second += kernel(numbers); /* the first accesses of an epoch, where the same have been before */
     if (stops) raise(SIGSTOP);
     stop = 1;
     pthread_join(other, NULL);
@@ -155,7 +159,7 @@ static int trace(char **argv)
         _exit(127);
     }
     int status;
-    enum { CALLED = 16, FRAME = 600 }; /* the frame of a signal is larger */
+    enum { CALLED = 96, FRAME = 600 }; /* the frame of a signal is larger */
     long steps = 0, sent = 0, since = CALLED;
     bool stepping = false, in_handler = false;
     uintptr_t last = 0, base = 0;

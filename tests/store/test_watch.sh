@@ -64,6 +64,13 @@ wait_for out '^\(' 2 && grep -q '1 new, 0 gone, 1 as before' out || fail "the lo
 sed -i 's/hits++/__sync_fetch_and_add(\&hits, 1)/' src/data.c && gcc -O1 -g -c -o obj/data.o src/data.c
 wait_for out '^\(' 3 && grep -q '^gone: race on hits' out || fail "the mended race is not gone: $(tail -n 12 out)"
 
+# taken back, which is a state that was there before, and mended again: the warning has the id that it had
+sed -i 's/__sync_fetch_and_add(&hits, 1)/hits++/' src/data.c && compile data
+wait_for out '^\(' 4 && tail -n 2 out | grep -q '1 new, 0 gone, 1 as before' || fail "what was taken back: $(tail -n 12 out)"
+[ "$(grep '^new: race on hits' out | sed 's/.*\[//' | sort | uniq -c | awk '{ print $1 }')" = 2 ] || fail "ids: $(grep '^new: race on hits' out)"
+sed -i 's/hits++/__sync_fetch_and_add(\&hits, 1)/' src/data.c && compile data
+wait_for out '^\(' 5 && tail -n 2 out | grep -q '0 new, 1 gone, 1 as before' || fail "mended again: $(tail -n 12 out)"
+
 # the same bytes again, and half of a file: nothing is said, or one line
 lines=$(wc -l <out)
 compile main

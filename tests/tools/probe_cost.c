@@ -50,6 +50,7 @@ LOOP(read_8, uint64_t, (void)p[0])
 LOOP(read_2, uint16_t, (void)p[0])
 LOOP(write_each, uint64_t, p[i] = 1)
 LOOP(read_each, uint64_t, (void)p[i])
+LOOP(neighbours, uint64_t, (void)p[0]; (void)p[1]; (void)p[2]; (void)p[3])
 LOOP(read_16, uint64_t, __asm__ volatile("movdqa %0, %%xmm0" : : "m"(*(const __m128i *)(uintptr_t)p) : "xmm0"))
 
 #define KIND(name, function, prepare) {name, (void (*)(volatile void *))(uintptr_t)function, prepare}
@@ -66,6 +67,8 @@ static const struct {
     KIND("same epoch: read of 16", read_16, ONCE),
     KIND("same epoch: read of 2", read_2, ONCE),
     KIND("same epoch: read of 8 that another reads too", read_8, BOTH),
+    KIND("same epoch: four neighbours", neighbours, ONCE),
+    KIND("same epoch: four neighbours that another reads too", neighbours, BOTH),
     KIND("first in the epoch: write of 8", write_each, NEW_EPOCH),
     KIND("first in the epoch: read of 8", read_each, NEW_EPOCH),
 };

@@ -194,7 +194,7 @@ int check_analyse(check *c, const check_how *how)
     double start = now();
     c->seconds_lift = start - c->started;
     progress("pointers");
-    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config};
+    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open};
     c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
     pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
     if (pta_open(c->program, &solving, &c->result, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);

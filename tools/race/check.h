@@ -4,6 +4,7 @@
 
 #include "static/detect/detect.h"
 #include "static/store/store.h"
+#include "tools/race/names.h"
 #include "tools/race/race.h"
 
 typedef struct {
@@ -49,7 +50,7 @@ void check_record(const check *c, int jobs, store_record *out);
 void check_text(const check *c, const store_record *record, bool all, bool stats);
 void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
-json_t *check_json_warning(const store_warning *w);
+json_t *check_json_warning(const store_warning *w, names *n);
 json_t *check_json_modules(const store_record *record);
 void check_json_print(json_t *top, bool line); /* on one line; lets go of it */
 

@@ -23,9 +23,11 @@ static json_t *texts_of(const char **all, uint32_t count)
     return array;
 }
 
-static void add_place(json_t *object, const store_place *place, const char *origin)
+static void add_place(json_t *object, const store_place *place, const char *origin, names *n)
 {
+    char readable[1024];
     add(object, "function", cli_json(place->function));
+    if (names_show(n, place->function, readable, sizeof readable)) add(object, "demangled", cli_json(readable));
     add(object, "file", place->file ? cli_json(place->file) : json_null());
     add(object, "line", place->file ? json_integer(place->line) : json_null());
     add(object, "address", json_integer((json_int_t)place->addr));
@@ -33,7 +35,7 @@ static void add_place(json_t *object, const store_place *place, const char *orig
     add(object, "origin", cli_json(origin));
 }
 
-static void race_of(const store_warning *w, json_t *object)
+static void race_of(const store_warning *w, json_t *object, names *n)
 {
     json_t *location = json_object(), *accesses = json_array();
     add(object, "kind", json_string("race"));
@@ -49,14 +51,14 @@ static void race_of(const store_warning *w, json_t *object)
         json_t *access = json_object();
         add(access, "op", json_string(s->write ? "write" : "read"));
         add(access, "atomic", json_boolean(s->atomic));
-        add_place(access, &s->at, s->origin);
+        add_place(access, &s->at, s->origin, n);
         add(access, "locks", texts_of(s->locks, s->lock_count));
         push(accesses, access);
     }
     add(object, "accesses", accesses);
 }
 
-static void deadlock_of(const store_warning *w, json_t *object)
+static void deadlock_of(const store_warning *w, json_t *object, names *n)
 {
     json_t *cycle = json_array();
     add(object, "kind", json_string("deadlock"));
@@ -66,11 +68,11 @@ static void deadlock_of(const store_warning *w, json_t *object)
         const store_side *s = &w->sides[i];
         json_t *step = json_object();
         add(step, "lock", cli_json(s->lock ? s->lock : "a lock"));
-        add_place(step, &s->at, s->origin);
+        add_place(step, &s->at, s->origin, n);
         add(step, "holding", texts_of(s->locks, s->lock_count));
         if (s->has_since) {
             json_t *since = json_object();
-            add_place(since, &s->since, s->origin);
+            add_place(since, &s->since, s->origin, n);
             add(step, "since", since);
         }
         push(cycle, step);
@@ -78,14 +80,14 @@ static void deadlock_of(const store_warning *w, json_t *object)
     add(object, "cycle", cycle);
 }
 
-json_t *check_json_warning(const store_warning *w)
+json_t *check_json_warning(const store_warning *w, names *n)
 {
     json_t *object = json_object();
     add(object, "id", cli_json(w->id));
     if (w->kind == DETECT_RACE)
-        race_of(w, object);
+        race_of(w, object, n);
     else
-        deadlock_of(w, object);
+        deadlock_of(w, object, n);
     return object;
 }
 
@@ -121,10 +123,12 @@ static json_t *stats_of(const check *c, const store_record *record, bool times)
 void check_json(const check *c, const store_record *record, bool stats)
 {
     json_t *top = json_object(), *warnings = json_array();
+    names shown = {0};
     add(top, "version", json_integer(1));
     add(top, "modules", check_json_modules(record));
     for (uint32_t i = 0; i < record->warning_count; i++)
-        push(warnings, check_json_warning(&record->warnings[i]));
+        push(warnings, check_json_warning(&record->warnings[i], &shown));
+    names_close(&shown);
     add(top, "warnings", warnings);
     add(top, "stats", stats_of(c, record, stats));
     check_json_print(top, false);

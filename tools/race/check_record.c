@@ -54,16 +54,13 @@ static const char *base_name(const char *path)
 /* Where an origin comes from, in words: "main", "thread worker, created in main at a.c:12". */
 static void check_origin(const check *c, uint32_t origin, char *to, size_t size)
 {
-    static const char *const kinds[] = {[HB_MAIN] = "main", [HB_THREAD] = "thread", [HB_EVENT] = "event handler",
-                                        [HB_SIGNAL] = "signal handler", [HB_AT_EXIT] = "exit handler",
-                                        [HB_ENTRY] = "a caller of", [HB_OUTSIDE] = "code outside, which knows"};
     uint32_t count;
     const hb_origin *o = &hb_origins(c->order, &count)[origin];
     if (o->kind == HB_MAIN) {
         snprintf(to, size, "main");
         return;
     }
-    int n = snprintf(to, size, "%s %s", kinds[o->kind], hb_origin_name(c->order, origin));
+    int n = snprintf(to, size, "%s %s", hb_kind_name(o->kind), hb_origin_name(c->order, origin));
     if (!o->sites.len || n < 0 || (size_t)n >= size) return;
     hb_point from = hb_user_point(c->order, o->sites.data[0]);
     pta_instance at;

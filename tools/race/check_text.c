@@ -10,14 +10,23 @@
 typedef struct {
     const char *bold, *red, *yellow, *dim, *off;
     sources *excerpts; /* lines of the source; NULL: none */
+    names *names;
     uint32_t more;    /* pairs of accesses to the same place that are not shown */
     char here[4096];  /* the directory whose files are shown without it, with a slash at its end; "": none */
 } paint;
 
-static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", NULL, 0, ""};
-static const paint plain = {"", "", "", "", "", NULL, 0, ""};
+static const paint colours = {"\033[1m", "\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m", NULL, NULL, 0, ""};
+static const paint plain = {"", "", "", "", "", NULL, NULL, 0, ""};
 
 static const char *const confidences[] = {[DETECT_HIGH] = "high", [DETECT_MEDIUM] = "medium", [DETECT_LOW] = "low"};
+
+/* A text with names in it, as the source has them. */
+static const char *named(const char *text, const paint *p, char *to, size_t size)
+{
+    char plain_text[1024];
+    names_show(p->names, text, plain_text, sizeof plain_text);
+    return cli_plain(plain_text, to, size);
+}
 
 /* The line of the source, if the source is there. */
 static void excerpt(const store_place *place, const paint *p)
@@ -34,7 +43,7 @@ static void print_locks(const store_side *s, const paint *p)
 {
     char shown[300];
     for (uint32_t i = 0; i < s->lock_count; i++)
-        printf("%s%s", i ? ", " : "           locks held: ", cli_plain(s->locks[i], shown, sizeof shown));
+        printf("%s%s", i ? ", " : "           locks held: ", named(s->locks[i], p, shown, sizeof shown));
     printf(s->lock_count ? "\n" : "           %sno locks held%s\n", p->dim, p->off);
 }
 
@@ -49,14 +58,14 @@ static void print_place(const store_side *s, const char *what, const paint *p)
 {
     const store_place *place = &s->at;
     char shown[400], function[200];
-    printf("  %s%s%s in %s", p->bold, what, p->off, cli_plain(place->function, function, sizeof function));
+    printf("  %s%s%s in %s", p->bold, what, p->off, named(place->function, p, function, sizeof function));
     if (place->file)
         printf(", %s:%u", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
         printf(", 0x%llx of %s", (unsigned long long)place->addr, cli_plain(place->path, shown, sizeof shown));
     printf("\n");
     excerpt(place, p);
-    printf("           by %s\n", cli_plain(s->origin, shown, sizeof shown));
+    printf("           by %s\n", named(s->origin, p, shown, sizeof shown));
 }
 
 static void print_reasons(const store_warning *w)
@@ -71,9 +80,9 @@ static void print_race(const store_warning *w, const paint *p)
 {
     char shown[400], id[40];
     const char *colour = w->confidence == DETECT_HIGH ? p->red : p->yellow;
-    printf("%srace%s on %s%s%s (%u byte%s), %s confidence  %s[%s]%s\n", colour, p->off, p->bold, cli_plain(w->location, shown, sizeof shown),
+    printf("%srace%s on %s%s%s (%u byte%s), %s confidence  %s[%s]%s\n", colour, p->off, p->bold, named(w->location, p, shown, sizeof shown),
            p->off, w->size, w->size == 1 ? "" : "s", confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
-    if (w->about) printf("  %s\n", cli_plain(w->about, shown, sizeof shown));
+    if (w->about) printf("  %s\n", named(w->about, p, shown, sizeof shown));
     for (uint32_t i = 0; i < w->side_count; i++) {
         const store_side *s = &w->sides[i];
         print_place(s, s->write ? s->atomic ? "atomic write" : "write" : s->atomic ? "atomic read" : "read", p);
@@ -90,7 +99,7 @@ static void print_holder(const store_side *s, const paint *p)
     char name[300], function[200], shown[400];
     if (!s->has_since) return;
     const store_place *place = &s->since;
-    printf("  %sholding%s %s since %s", p->bold, p->off, cli_plain(s->held, name, sizeof name), cli_plain(place->function, function, sizeof function));
+    printf("  %sholding%s %s since %s", p->bold, p->off, named(s->held, p, name, sizeof name), named(place->function, p, function, sizeof function));
     if (place->file)
         printf(", %s:%u\n", cli_plain(file_name(place->file, p), shown, sizeof shown), place->line);
     else
@@ -102,11 +111,11 @@ static void print_deadlock(const store_warning *w, const paint *p)
 {
     char shown[400], id[40];
     printf("%sdeadlock%s of %s%s%s, %s confidence  %s[%s]%s\n", w->confidence == DETECT_HIGH ? p->red : p->yellow, p->off, p->bold,
-           cli_plain(w->location, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
+           named(w->location, p, shown, sizeof shown), p->off, confidences[w->confidence], p->dim, cli_plain(w->id, id, sizeof id), p->off);
     for (uint32_t i = 0; i < w->side_count; i++) {
         const store_side *s = &w->sides[i];
         char what[340], name[300];
-        snprintf(what, sizeof what, "takes %s", cli_plain(s->lock ? s->lock : "a lock", name, sizeof name));
+        snprintf(what, sizeof what, "takes %s", named(s->lock ? s->lock : "a lock", p, name, sizeof name));
         print_place(s, what, p);
         print_locks(s, p);
         print_holder(s, p);
@@ -158,12 +167,15 @@ void check_text_warning(const store_warning *w, bool excerpts)
 {
     paint p;
     sources excerpted = {0};
+    names shown = {0};
     open_paint(&p);
+    p.names = &shown;
     if (excerpts) p.excerpts = &excerpted;
     if (w->kind == DETECT_RACE)
         print_race(w, &p);
     else
         print_deadlock(w, &p);
+    names_close(&shown);
     sources_close(&excerpted);
 }
 
@@ -205,8 +217,10 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
     uint32_t found[3] = {0}, deadlocks = 0, pairs = 0;
     uint32_t *counts = count_places(record);
     sources excerpted = {0};
+    names shown = {0};
     paint p;
     open_paint(&p);
+    p.names = &shown;
     p.excerpts = &excerpted;
     for (uint32_t i = 0; i < record->warning_count; i++) {
         const store_warning *w = &record->warnings[i];
@@ -225,6 +239,7 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
             print_deadlock(w, &p);
     }
     free(counts);
+    names_close(&shown);
     sources_close(&excerpted);
     uint32_t races = found[0] + found[1] + found[2];
     printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", found[0], found[1], found[2],

@@ -10,7 +10,7 @@ _race_options() {
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
-    show) echo "--ir --cfg --pts --callgraph --context --format --all --jobs --help" ;;
+    show) echo "--ir --cfg --pts --callgraph --shb --plan --context --format --all --jobs --help" ;;
     watch) echo "--format --open --suppressions --config --context --settle --all --changes --jobs --help" ;;
     *) echo "--help --version" ;;
     esac

@@ -140,6 +140,7 @@ static json_t *functions_of(const diff *d, store_change kind, bool old)
 int diff_json(const diff *d, bool line)
 {
     json_t *top = json_object(), *functions = json_object(), *came = json_array(), *gone = json_array();
+    names shown = {0};
     add(top, "version", json_integer(1));
     add(top, "known", json_boolean(d->known));
     add(top, "modules", check_json_modules(d->new));
@@ -150,9 +151,10 @@ int diff_json(const diff *d, bool line)
     add(functions, "as_before", json_integer(d->match.same));
     add(top, "functions", functions);
     for (uint32_t i = 0; d->twins && i < d->new->warning_count; i++)
-        if (d->twins[i] == STORE_NONE && json_array_append_new(came, check_json_warning(&d->new->warnings[i]))) base_oom(0);
+        if (d->twins[i] == STORE_NONE && json_array_append_new(came, check_json_warning(&d->new->warnings[i], &shown))) base_oom(0);
     for (uint32_t i = 0; i < d->old->warning_count; i++)
-        if (!d->kept[i] && json_array_append_new(gone, check_json_warning(&d->old->warnings[i]))) base_oom(0);
+        if (!d->kept[i] && json_array_append_new(gone, check_json_warning(&d->old->warnings[i], &shown))) base_oom(0);
+    names_close(&shown);
     add(top, "new", came);
     add(top, "gone", gone);
     add(top, "as_before", json_integer(d->stayed));

@@ -5,6 +5,8 @@
  *   show.c          `race show`: its options and what they select
  *   show_module.c   the summary of a module, as text and as JSON
  *   show_cfg.c      the control-flow graph of a function, as text and as JSON (dot is of static/lift)
+ *   show_pointer.c  points-to sets and the call graph in words; show_shb.c: origins, order and locks;
+ *                   show_plan.c: where checks go
  *   check.c         `race check`: analyses; check_record.c: what is printed of it; check_text.c, check_json.c: for people and for
  *                   scripts; source.c: lines of sources; diff.c: what is new and gone
  *   watch.c         `race watch`: the same again and again; watch_files.c: the files that it follows
@@ -86,7 +88,7 @@ const char *cli_plain(const char *text, char *buffer, size_t size);
 /* A JSON string; bytes that are not UTF-8 become U+FFFD. */
 json_t *cli_json(const char *text);
 
-/* --- show_module.c, show_cfg.c, show_pointer.c ------------------------------------------------------------------------------------ */
+/* --- show_module.c, show_cfg.c, show_pointer.c, show_shb.c, show_plan.c ------------------------------------------------------------------------------------ */
 
 void show_module_text(FILE *to, const lift_module *module, double seconds, bool all);
 json_t *show_module_json(const lift_module *module, double seconds);
@@ -102,6 +104,8 @@ typedef struct {
 bool show_context(const char *text, show_pointer *out);
 int show_points_to(const char *path, char **names, int count, const show_pointer *how);
 int show_call_graph(const char *path, const show_pointer *how);
+int show_plan(const char *path, int jobs);
+int show_order(const char *path, char **names, int count, bool dot, const show_pointer *how);
 
 void show_cfg_text(FILE *to, const lift_module *module, const lift_func *func);
 json_t *show_cfg_json(const lift_module *module, const lift_func *func);

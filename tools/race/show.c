@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef enum { VIEW_AUTO, VIEW_IR, VIEW_CFG, VIEW_PTS, VIEW_CALLS } view;
+typedef enum { VIEW_AUTO, VIEW_IR, VIEW_CFG, VIEW_PTS, VIEW_CALLS, VIEW_ORDER, VIEW_PLAN } view;
 typedef enum { FORMAT_TEXT, FORMAT_DOT, FORMAT_JSON } format;
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
     int operand_count;
 } request;
 
-enum { KEY_HELP = 1, KEY_IR, KEY_CFG, KEY_PTS, KEY_CALLS, KEY_CONTEXT, KEY_FORMAT, KEY_ALL, KEY_JOBS };
+enum { KEY_HELP = 1, KEY_IR, KEY_CFG, KEY_PTS, KEY_CALLS, KEY_ORDER, KEY_PLAN, KEY_CONTEXT, KEY_FORMAT, KEY_ALL, KEY_JOBS };
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -29,6 +29,8 @@ static const cli_option options[] = {
     {"cfg", 0, KEY_CFG, false},
     {"pts", 0, KEY_PTS, false},
     {"callgraph", 0, KEY_CALLS, false},
+    {"shb", 0, KEY_ORDER, false},
+    {"plan", 0, KEY_PLAN, false},
     {"context", 0, KEY_CONTEXT, true},
     {"format", 0, KEY_FORMAT, true},
     {"all", 0, KEY_ALL, false},
@@ -167,6 +169,12 @@ static int parse(int argc, char **argv, request *r)
         case KEY_CALLS:
             r->view = VIEW_CALLS;
             break;
+        case KEY_ORDER:
+            r->view = VIEW_ORDER;
+            break;
+        case KEY_PLAN:
+            r->view = VIEW_PLAN;
+            break;
         case KEY_CONTEXT:
             if (show_context(walk.value, &r->pointer)) break;
             cli_usage(argv[0], "the context is none, origin[:K] or cfa:K, not %s", walk.value);
@@ -191,7 +199,8 @@ static int parse(int argc, char **argv, request *r)
 static bool are_functions(const request *r)
 {
     struct stat status;
-    return (r->view != VIEW_AUTO && r->view != VIEW_CALLS) || (r->view == VIEW_AUTO && r->operand_count == 2 && stat(r->operands[1], &status) != 0);
+    if (r->view == VIEW_CALLS || r->view == VIEW_PLAN) return false;
+    return r->view != VIEW_AUTO || (r->operand_count == 2 && stat(r->operands[1], &status) != 0);
 }
 
 static int show_run(int argc, char **argv)
@@ -211,15 +220,15 @@ static int show_run(int argc, char **argv)
         goto out;
     }
     bool functions = are_functions(&r);
-    if (functions && r.operand_count == 1) {
+    if (functions && r.operand_count == 1 && r.view != VIEW_ORDER) {
         cli_usage(argv[0], "no function given");
         goto out;
     }
-    if (r.format == FORMAT_DOT && r.view != VIEW_CFG) {
-        cli_usage(argv[0], "the format dot is for --cfg");
+    if (r.format == FORMAT_DOT && r.view != VIEW_CFG && !(r.view == VIEW_ORDER && r.operand_count == 1)) {
+        cli_usage(argv[0], "the format dot is for --cfg, and for --shb of a whole file");
         goto out;
     }
-    if (r.format == FORMAT_JSON && (functions || r.view == VIEW_CALLS) && r.view != VIEW_CFG) {
+    if (r.format == FORMAT_JSON && (functions || r.view != VIEW_AUTO) && r.view != VIEW_CFG) {
         cli_usage(argv[0], "only the summary and --cfg have a JSON format");
         goto out;
     }
@@ -232,9 +241,12 @@ static int show_run(int argc, char **argv)
     code = EXIT_CLEAN;
     if (r.view == VIEW_PTS)
         code = show_points_to(r.operands[0], r.operands + 1, r.operand_count - 1, &r.pointer);
-    else if (r.view == VIEW_CALLS)
+    else if (r.view == VIEW_ORDER)
+        code = show_order(r.operands[0], r.operands + 1, r.operand_count - 1, r.format == FORMAT_DOT, &r.pointer);
+    else if (r.view == VIEW_CALLS || r.view == VIEW_PLAN)
         for (int i = 0; i < r.operand_count; i++) {
-            if (show_call_graph(r.operands[i], &r.pointer) != EXIT_CLEAN) code = EXIT_USAGE;
+            int one = r.view == VIEW_PLAN ? show_plan(r.operands[i], (int)r.jobs) : show_call_graph(r.operands[i], &r.pointer);
+            if (one != EXIT_CLEAN) code = EXIT_USAGE;
         }
     else if (functions)
         code = show_functions(&r, array);
@@ -259,7 +271,8 @@ const command command_show = {
     .help = "usage: race show [OPTION...] FILE...\n"
             "       race show [OPTION...] FILE FUNCTION\n"
             "       race show --ir|--cfg|--pts [OPTION...] FILE FUNCTION...\n"
-            "       race show --callgraph [OPTION...] FILE...\n"
+            "       race show --callgraph|--plan [OPTION...] FILE...\n"
+            "       race show --shb [OPTION...] FILE [FUNCTION...]\n"
             "\n"
             "Prints what race understands of an x86-64 ELF file: a program, a shared library, an object file, or\n"
             "every object file of an archive. Without FUNCTION: a summary of each module. With FUNCTION, which is a\n"
@@ -270,8 +283,11 @@ const command command_show = {
             "  --cfg                    the control-flow graph of the functions\n"
             "  --pts                    what each access of the functions may point to\n"
             "  --callgraph              who calls whom, calls through pointers included\n"
-            "  --context C              of --pts and --callgraph: none, origin[:K] (the default) or cfa:K\n"
-            "  --format text|dot|json   text is the default; dot is for --cfg, json for --cfg and the summary\n"
+            "  --shb                    threads and events, who creates them and waits for them, the order of locks; of\n"
+            "                           functions: what is accessed, by whom, with which locks held\n"
+            "  --plan                   where race run puts checks, and what each covers; FILE may be a plan too\n"
+            "  --context C              of --pts, --callgraph and --shb: none, origin[:K] (the default) or cfa:K\n"
+            "  --format text|dot|json   text is the default; dot is for --cfg and --shb, json for --cfg and the summary\n"
             "  --all                    list all opaque mnemonics, not only the most frequent ones\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n",

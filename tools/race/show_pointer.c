@@ -1,10 +1,8 @@
 /* `race show --pts` and `--callgraph`: what the pointer analysis knows, in words. */
-#include "tools/race/race.h"
+#include "tools/race/show.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "static/pointer/pointer.h"
 
 bool show_context(const char *text, show_pointer *out)
 {
@@ -26,15 +24,10 @@ bool show_context(const char *text, show_pointer *out)
     return false;
 }
 
-typedef struct {
-    image_list list;
-    lift_module **modules;
-    pta_program *program;
-    pta *result;
-} analysis;
-
-static void close_analysis(analysis *a)
+void show_analysis_close(show_analysis *a)
 {
+    detect_close(a->found);
+    hb_close(a->order);
     pta_close(a->result);
     pta_program_close(a->program);
     for (uint32_t i = 0; i < a->list.count; i++)
@@ -43,23 +36,30 @@ static void close_analysis(analysis *a)
     image_list_close(&a->list);
 }
 
-static int open_analysis(analysis *a, const char *path, const show_pointer *how)
+int show_analysis_open(show_analysis *a, const char *path, const show_pointer *how)
 {
     race_error error;
     if (image_open_all(path, &a->list, &error) < 0) return cli_error("%s", error.text);
     a->modules = base_alloc_zero(a->list.count, sizeof *a->modules);
     for (uint32_t i = 0; i < a->list.count; i++)
         a->modules[i] = lift_open(a->list.images[i], &(lift_options){.jobs = how->jobs});
-    a->program = pta_program_open(a->modules, a->list.count, how->jobs);
+    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model};
+    a->program = pta_program_open_for(a->modules, a->list.count, how->jobs, &wishes);
     pta_options options = {.context = (pta_context_kind)how->context, .k = how->k, .once = true, .jobs = how->jobs};
     if (pta_open(a->program, &options, &a->result, &error)) {
-        close_analysis(a);
+        show_analysis_close(a);
         return cli_error("%s: %s", path, error.text);
     }
     return EXIT_CLEAN;
 }
 
-static void print_line(const image *img, uint64_t addr, uint32_t *last)
+void show_order_open(show_analysis *a)
+{
+    a->order = hb_open(a->result, a->program, &(hb_options){0});
+    a->found = detect_open(a->order, a->result, a->program, &(detect_options){0});
+}
+
+void show_line(const image *img, uint64_t addr, uint32_t *last)
 {
     image_line line;
     if (!image_line_at(img, addr, &line) || !line.file || line.line == *last) return;
@@ -87,7 +87,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Places in words, each once: what different threads have of one kind reads the same. */
-static uint32_t describe_places(const analysis *a, const pta_places *places, place_text *texts)
+static uint32_t describe_places(const show_analysis *a, const pta_places *places, place_text *texts)
 {
     for (uint32_t i = 0; i < places->len; i++) {
         pta_describe(a->result, &places->data[i], texts[i].text, sizeof texts[i].text);
@@ -101,21 +101,19 @@ static uint32_t describe_places(const analysis *a, const pta_places *places, pla
     return kept;
 }
 
-static void print_access(const analysis *a, const pta_func *func, const pta_access *access, pta_places *places)
+void show_places(const show_analysis *a, const pta_access *access, pta_places *places)
 {
     char plain[256];
-    printf("  0x%llx  %s%s%u ", (unsigned long long)func->lift->insns[access->insn].addr,
-           access->flags & IR_READ ? "r" : "", access->flags & IR_WRITE ? "w" : "", access->width);
     pta_access_places(a->result, access, places);
     place_text *texts = base_alloc((places->len + 1) * sizeof *texts);
     uint32_t count = describe_places(a, places, texts);
     for (uint32_t i = 0; i < count; i++)
-        printf("%s %s", i ? "," : "", cli_plain(texts[i].text, plain, sizeof plain));
+        printf("%s%s", i ? ", " : "", cli_plain(texts[i].text, plain, sizeof plain));
     free(texts);
-    printf("%s\n", places->len ? "" : " nothing");
+    if (!places->len) printf("nothing");
 }
 
-static bool is_named(const analysis *a, const pta_func *func, const char *name)
+bool show_is_named(const show_analysis *a, const pta_func *func, const char *name)
 {
     const lift_func *found = func->lift ? lift_func_named(a->modules[func->module], name) : NULL;
     return found && found == func->lift;
@@ -123,28 +121,31 @@ static bool is_named(const analysis *a, const pta_func *func, const char *name)
 
 int show_points_to(const char *path, char **names, int count, const show_pointer *how)
 {
-    analysis a = {0};
-    if (open_analysis(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
+    show_analysis a = {0};
+    if (show_analysis_open(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
     int code = EXIT_CLEAN;
     pta_places places = {0};
     for (int k = 0; k < count; k++) {
         bool found = false;
         for (uint32_t f = 0; f < a.program->funcs.len; f++) {
             const pta_func *func = &a.program->funcs.data[f];
-            if (!is_named(&a, func, names[k])) continue;
+            if (!show_is_named(&a, func, names[k])) continue;
             found = true;
             uint32_t accesses, line = 0;
             const pta_access *all = pta_accesses(a.program, f, &accesses);
             printf("function %s\n", func->name);
             for (uint32_t i = 0; i < accesses; i++) {
-                print_line(a.list.images[func->module], func->lift->insns[all[i].insn].addr, &line);
-                print_access(&a, func, &all[i], &places);
+                show_line(a.list.images[func->module], func->lift->insns[all[i].insn].addr, &line);
+                printf("  0x%llx  %s%s%u  ", (unsigned long long)func->lift->insns[all[i].insn].addr, all[i].flags & IR_READ ? "r" : "",
+                       all[i].flags & IR_WRITE ? "w" : "", all[i].width);
+                show_places(&a, &all[i], &places);
+                putchar('\n');
             }
         }
         if (!found) code = cli_error("%s: no function %s", path, names[k]);
     }
     vec_free(&places);
-    close_analysis(&a);
+    show_analysis_close(&a);
     return code;
 }
 
@@ -157,8 +158,8 @@ static int by_names(const void *a, const void *b)
 
 int show_call_graph(const char *path, const show_pointer *how)
 {
-    analysis a = {0};
-    if (open_analysis(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
+    show_analysis a = {0};
+    if (show_analysis_open(&a, path, how) != EXIT_CLEAN) return EXIT_USAGE;
     pta_call_edge *edges;
     uint32_t count = pta_call_graph(a.result, &edges);
     const char *(*names)[2] = base_alloc(count * sizeof *names);
@@ -177,6 +178,6 @@ int show_call_graph(const char *path, const show_pointer *how)
     }
     free(names);
     free(edges);
-    close_analysis(&a);
+    show_analysis_close(&a);
     return EXIT_CLEAN;
 }

@@ -1,7 +1,8 @@
 /* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
  *
  * Only files whose contents have changed are read and lifted again; pointers, order and races are then worked out anew, since a
- * change anywhere may concern everything. A file that cannot be read (half-written, damaged) stays what it was; files that are
+ * change anywhere may concern everything. The last few states are remembered by the contents of all files: what was taken back, or
+ * checked out again, is answered at once. A file that cannot be read (half-written, damaged) stays what it was; files that are
  * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
 #include "tools/race/watch.h"
 
@@ -41,12 +42,22 @@ typedef struct {
     int operand_count;
 } request;
 
+enum { STATES = 6 };
+
+typedef struct {
+    uint64_t files;      /* hash of their names and contents */
+    uint64_t used;       /* when, in reports; 0: it is none */
+    store_record record;
+    const char **ids;    /* of its warnings, as they were found: comparing gives them those of the state before */
+} state;
+
 typedef struct {
     const request *r;
     watch_set set;
     check texts;         /* suppressions and configuration */
-    store_record last;   /* of the last analysis */
-    bool known;          /* there was one */
+    state states[STATES];
+    state *last;         /* one of them, or NULL */
+    uint64_t reports;
     int signals;         /* signalfd of SIGINT and SIGTERM */
 } watcher;
 
@@ -140,35 +151,84 @@ static void say(const watcher *w, const char *text)
     fflush(stdout);
 }
 
-/* Analyses what is there, and prints how it differs from the last time. */
+/* --- states that were there before -------------------------------------------------------------------------------------- */
+
+static uint64_t hash_files(const watch_set *set)
+{
+    uint64_t hash = set->files.len;
+    for (uint32_t f = 0; f < set->files.len; f++) {
+        const watch_file *file = set->files.data[f];
+        uint64_t all[] = {hash, file->content, file->list.count};
+        hash = store_hash(file->path, strlen(file->path), store_hash(all, sizeof all, 0));
+    }
+    return hash;
+}
+
+static void forget(state *s)
+{
+    store_record_free(&s->record);
+    free(s->ids);
+    *s = (state){0};
+}
+
+/* The state of the files as they are now: one that is remembered, or a new one in the place of the oldest. */
+static int find_state(watcher *w, state **out)
+{
+    uint64_t files = hash_files(&w->set);
+    state *oldest = NULL;
+    for (unsigned i = 0; i < STATES; i++) {
+        state *s = &w->states[i];
+        if (s->used && s->files == files) {
+            for (uint32_t k = 0; s != w->last && k < s->record.warning_count; k++)
+                s->record.warnings[k].id = s->ids[k];
+            *out = s;
+            return EXIT_CLEAN;
+        }
+        if (s != w->last && (!oldest || s->used < oldest->used)) oldest = s;
+    }
+    forget(oldest);
+    int code = analyse(w, &oldest->record);
+    if (code != EXIT_CLEAN) return code;
+    oldest->files = files;
+    oldest->used = w->reports;
+    oldest->ids = base_alloc(oldest->record.warning_count * sizeof *oldest->ids);
+    for (uint32_t k = 0; k < oldest->record.warning_count; k++)
+        oldest->ids[k] = oldest->record.warnings[k].id;
+    *out = oldest;
+    return EXIT_CLEAN;
+}
+
+/* Finds the state of what is there, and prints how it differs from the last one. */
 static int report(watcher *w, double began)
 {
-    store_record record = {0};
-    int code = analyse(w, &record);
+    state *now_there;
+    w->reports++;
+    int code = find_state(w, &now_there);
     if (code != EXIT_CLEAN) return code;
-    diff d = {.known = w->known && !w->r->how.all, .old = &w->last, .new = &record};
+    store_record *record = &now_there->record;
+    bool known = w->last && !w->r->how.all;
+    diff d = {.known = known, .old = known ? &w->last->record : NULL, .new = record};
     diff_open(&d);
     if (w->r->how.all) {
         if (w->r->how.json)
-            check_json(NULL, &record, false);
+            check_json(NULL, record, false);
         else
-            check_text(NULL, &record, false, false);
+            check_text(NULL, record, false, false);
     } else if (w->r->how.json) {
         diff_json(&d, true);
-    } else if (!w->known) {
+    } else if (!w->last) {
         uint32_t deadlocks = 0;
-        for (uint32_t i = 0; i < record.warning_count; i++)
-            deadlocks += record.warnings[i].kind == DETECT_DEADLOCK;
+        for (uint32_t i = 0; i < record->warning_count; i++)
+            deadlocks += record->warnings[i].kind == DETECT_DEADLOCK;
         printf("watching %u file%s, %u functions: %u races, %u deadlocks (%.0f ms)\n", w->set.files.len, w->set.files.len == 1 ? "" : "s",
-               d.match.added, record.warning_count - deadlocks, deadlocks, (now() - began) * 1e3);
+               d.match.added, record->warning_count - deadlocks, deadlocks, (now() - began) * 1e3);
     } else {
         diff_text(&d);
         printf("(%.0f ms)\n", (now() - began) * 1e3);
     }
     diff_close(&d);
-    store_record_free(&w->last);
-    w->last = record;
-    w->known = true;
+    now_there->used = w->reports;
+    w->last = now_there;
     return fflush(stdout) ? cli_error("cannot write the output: %s", strerror(errno)) : EXIT_CLEAN;
 }
 
@@ -202,7 +262,7 @@ static int watch_loop(watcher *w)
     if (other) return cli_error("%s: another object defines main too: give the files of one program", other);
     if (changes.bad && !image_count(&w->set)) return EXIT_USAGE;
     int code = image_count(&w->set) ? report(w, began) : EXIT_CLEAN;
-    if (!w->known && code == EXIT_CLEAN) say(w, "there are no object files yet: waiting");
+    if (!w->last && code == EXIT_CLEAN) say(w, "there are no object files yet: waiting");
     for (long left = w->r->changes; code == EXIT_CLEAN && (!w->r->changes || left > 0);) {
         if (!wait_for(w, soon ? SOON : -1)) break;
         began = now();
@@ -224,7 +284,7 @@ static int watch_loop(watcher *w)
         code = report(w, began);
         left--;
     }
-    return code != EXIT_CLEAN ? code : cli_finish(w->last.warning_count ? EXIT_FOUND : EXIT_CLEAN);
+    return code != EXIT_CLEAN ? code : cli_finish(w->last && w->last->record.warning_count ? EXIT_FOUND : EXIT_CLEAN);
 }
 
 static int watch_run(int argc, char **argv)
@@ -248,7 +308,8 @@ static int watch_run(int argc, char **argv)
         watch_close(&w.set);
         close(w.signals);
     }
-    store_record_free(&w.last);
+    for (unsigned i = 0; i < STATES; i++)
+        forget(&w.states[i]);
     check_close(&w.texts);
     free(r.operands);
     return code;

@@ -45,9 +45,25 @@ __asm__(".text\n"
         "   call *16(%rdi)\n"      /* 1: a read */
         "   popq %rax\n"
         "   ret\n"
-        ".size probe_calls, . - probe_calls\n");
+        ".size probe_calls, . - probe_calls\n"
+        ".globl probe_early\n"
+        ".type probe_early, @function\n"
+        "probe_early:\n"
+        "   movq (%rdi), %rax\n"     /* 0: the first of its block */
+        "   movq 8(%rdi), %rcx\n"    /* 1: from 0 on */
+        "   movq (%rax), %rdx\n"     /* 2: 0 has changed its address */
+        "   movq (%r9), %r8\n"       /* 3: from 0 on */
+        "   pushq %rbx\n"
+        "   movq 16(%rdi), %rbx\n"   /* 4: not before the push */
+        "   popq %rbx\n"
+        "   lock incl (%rsi)\n"      /* 5: an order, which never moves */
+        "   movq 24(%rdi), %rax\n"   /* 6: not before the order */
+        "   movb $1, (%rdi)\n"       /* 7: from 6 on */
+        "   ret\n"
+        ".size probe_early, . - probe_early\n");
 void probe_accesses(void);
 void probe_calls(void);
+void probe_early(void);
 int probe_data = 1;
 const int probe_constant = 2;
 _Atomic int probe_atomic;
@@ -167,6 +183,15 @@ static void test_dead_registers_are_those_that_are_written_before_they_are_read(
         TEST_ASSERT_FALSE(p.sites[i].dead & 1 << RSP);
 }
 
+static void test_checks_may_move_up_to_what_changes_their_address_or_orders(void)
+{
+    const plan_site *s = NULL;
+    TEST_ASSERT_EQUAL_UINT(8, sites_of("probe_early", &s));
+    static const unsigned from[8] = {0, 0, 1, 0, 4, 5, 6, 6};
+    for (unsigned i = 0; i < 8; i++)
+        TEST_ASSERT_EQUAL_UINT64(s[i].addr - s[from[i]].addr, s[i].early);
+}
+
 static void test_sources_name_function_and_line(void)
 {
     const lift_func *func = lift_func_named(module, "main");
@@ -269,6 +294,7 @@ int main(void)
     RUN_TEST(test_what_cannot_be_expressed_is_counted);
     RUN_TEST(test_calls_have_sites_for_their_lines);
     RUN_TEST(test_dead_registers_are_those_that_are_written_before_they_are_read);
+    RUN_TEST(test_checks_may_move_up_to_what_changes_their_address_or_orders);
     RUN_TEST(test_sources_name_function_and_line);
     RUN_TEST(test_data_objects_are_named);
     RUN_TEST(test_the_same_module_gives_the_same_bytes);

@@ -171,7 +171,7 @@ static void test_a_wrong_site_is_refused(void)
     REFUSED(PLAN_BAD_SITE, good.sites[0].flags = 2);
     REFUSED(PLAN_BAD_SITE, good.sites[0].dead = 1 << 22);
     REFUSED(PLAN_BAD_SITE, good.sites[0].source = SOURCES + 1);
-    REFUSED(PLAN_BAD_SITE, good.sites[0].reserved = 1);
+    REFUSED(PLAN_BAD_SITE, good.sites[0].early = PLAN_EARLY + 1);
     REFUSED(PLAN_BAD_SITE, good.sites[0].warnings = STRINGS);
 }
 

@@ -91,16 +91,14 @@ static void close_object(const key_list *given, uint32_t object, key_list *out)
     offset_t class = 0;
     for (uint32_t i = 0; i < given->len; i++) {
         if (key_object(given->data[i]) != object) continue;
-        if (!offset_is_exact(key_offset(given->data[i]))) class = key_offset(given->data[i]);
+        if (!offset_is_single(key_offset(given->data[i]))) class = key_offset(given->data[i]);
         uint32_t k = 0;
         while (k < keys.len && keys.data[k] != given->data[i])
             k++;
         if (k == keys.len) vec_push(&keys, given->data[i]);
     }
     uint64_t stride = stride_of(&keys);
-    if (class && !stride) { /* one byte of each element */
-        vec_push(out, key_make(object, class));
-    } else if (class || (keys.len > PTA_EXACT && stride < OFFSET_MAX_STRIDE)) {
+    if (class || (keys.len > PTA_EXACT && stride < OFFSET_MAX_STRIDE)) {
         vec_push(out, key_make(object, offset_class(stride, offset_at(key_offset(keys.data[0])), bound_of(&keys, shapes[object]))));
     } else {
         for (uint32_t i = 0; i < keys.len; i++)
@@ -471,7 +469,7 @@ static void test_a_set_knows_the_reasons_of_its_keys(void)
         set_add_for(&set, &next, &reason, 1, 2, world, &added);
     }
     uint32_t class = set.len - 1;
-    TEST_ASSERT_FALSE(offset_is_exact(key_offset(set.keys[class])));
+    TEST_ASSERT_FALSE(offset_is_single(key_offset(set.keys[class])));
     TEST_ASSERT_EQUAL_UINT32(SET_NO_REASON, set.reasons[class]);
     TEST_ASSERT_EQUAL_UINT32(7, set.reasons[0]);
     set_remove(&set, &one, 1);
