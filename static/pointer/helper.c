@@ -1,11 +1,11 @@
 /* Small functions that move pointers between what they are given: `list_add(list, node)`, `queue_pop(queue)`. One instance for all
  * callers would mix what all lists hold. An optimiser inlines most of them, so code without optimisation has many more: each call
- * has its own instance, as if they were inlined. */
+ * has its own instance, as if they were inlined. Not so where very many call: that costs more than it tells. */
 #include <stdlib.h>
 
 #include "static/pointer/program.h"
 
-enum { HELPER_STATEMENTS = 32, HELPER_CALLS = 6, HELPER_ROUNDS = 3 };
+enum { HELPER_STATEMENTS = 24, HELPER_CALLS = 3, HELPER_ROUNDS = 3, HELPER_CALLERS = 12 };
 
 /* Bits of the parameters that each variable may come from, itself or by way of memory. */
 static uint16_t *find_sources(const pta_program *program, const pta_func *f, const bool *helps)
@@ -62,18 +62,30 @@ static bool is_helper(const pta_program *program, const pta_func *f, const bool 
     return found;
 }
 
+/* Per function: the calls that name it. */
+static uint32_t *count_callers(const pta_program *program)
+{
+    uint32_t *callers = base_alloc_zero(program->funcs.len, sizeof *callers);
+    for (uint32_t i = 0; i < program->calls.len; i++)
+        if (program->calls.data[i].func != PTA_NO_FUNC) callers[program->calls.data[i].func]++;
+    return callers;
+}
+
 void program_find_helpers(pta_program *program)
 {
     bool *helps = base_alloc_zero(program->funcs.len, sizeof *helps);
+    uint32_t *callers = count_callers(program);
     for (unsigned round = 0; round < HELPER_ROUNDS; round++) {
         VEC(uint32_t) found = {0};
         for (uint32_t f = 0; f < program->funcs.len; f++) {
             const pta_func *func = &program->funcs.data[f];
-            if (func->lift && !func->root && !helps[f] && is_helper(program, func, helps)) vec_push(&found, f);
+            if (!func->lift || func->root || helps[f] || callers[f] < 2 || callers[f] > HELPER_CALLERS) continue;
+            if (is_helper(program, func, helps)) vec_push(&found, f);
         }
         for (uint32_t i = 0; i < found.len; i++)
             helps[found.data[i]] = program->funcs.data[found.data[i]].clone = true;
         vec_free(&found);
     }
     free(helps);
+    free(callers);
 }
