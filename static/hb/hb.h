@@ -4,7 +4,7 @@
  *   origin.c     threads and events: where they begin, who creates them, which instances of functions they run
  *   call.c       the calls of each function in their order, and where they go
  *   region.c     which code may run between two points: reachability over the code of an origin
- *   join.c       which calls wait for which threads
+ *   join.c       which calls wait for which threads; life.c: where threads are alive
  *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
@@ -18,7 +18,7 @@
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
  *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; separate.c: all of it, asked
- *   gift.c       what each thread of a kind is given for its own; number.c: what it has by its number; joined.c: those that are
+ *   gift.c       what each thread of a kind is given for its own; number*.c: what it has by its number; joined.c: those that are
  *                joined one by one; counter.c: what counts in loops
  *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
