@@ -28,6 +28,7 @@ typedef struct {
     int64_t unit;     /* bytes that one operation moves; < 0: not known yet */
     bool counted;     /* each post puts in one, each wait takes one out, and no others are known */
     bool open;        /* other processes know it by its name */
+    bool parted;      /* what is received is one message as it was sent */
     hb_points posts;
     hb_points waits;  /* calls that come back with one */
     hb_edges edges;   /* of calls that may fail: where they have not */
