@@ -106,6 +106,7 @@ bool hb_condition_means(const value_condition *c, uint8_t when)
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
+    uint32_t first = out->len;
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
         for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
@@ -116,6 +117,7 @@ void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8
             if (hb_condition_means(&c, when)) vec_push(out, (hb_edge){instance, b, e, c.code == VALUE_EQUAL ? c.imm : -1});
         }
     }
+    hb_repeat_edges(h, instance, out, first);
 }
 
 /* --- semaphores -------------------------------------------------------------------------------------------------------------- */

@@ -43,6 +43,12 @@ bool hb_condition_means(const value_condition *c, uint8_t when);
 /* The edges on which a call has done what `when` asks for. */
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out);
 
+/* --- echo.c ---- */
+/* Adds those that can only be passed when one of the others has been passed. */
+void hb_echo_edges(const hb *h, hb_edges *edges);
+/* The same for the edges of a call, from `first` on, that are passed at once. */
+void hb_repeat_edges(const hb *h, uint32_t instance, hb_edges *edges, uint32_t first);
+
 /* --- publish.c ---- */
 typedef struct {
     const hb_touch *touch;     /* the load */
