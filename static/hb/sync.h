@@ -21,6 +21,7 @@ typedef enum {
     SYNC_GROUP,
     SYNC_JOIN_TEAM,
     SYNC_BARRIER,
+    SYNC_BARRIER_INIT, /* the barrier `arg`, for as many as the argument `other` says */
     SYNC_POST,     /* a semaphore */
     SYNC_WAIT,
     SYNC_SEM_INIT, /* `other` is the argument that holds the first value */

@@ -78,6 +78,8 @@ const sync_entry hb_sync_table[] = {
     {"pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np", SYNC_JOIN, 0, -1, SYNC_ZERO, false, false, NULL},
     {"_ZNSt6thread4joinEv uv_thread_join", SYNC_JOIN, 0, -1, SYNC_ALWAYS, false, true, NULL},
     PLAIN("pthread_barrier_wait uv_barrier_wait", SYNC_BARRIER, 0),
+    PAIR("pthread_barrier_init", SYNC_BARRIER_INIT, 0, 2),
+    PAIR("uv_barrier_init", SYNC_BARRIER_INIT, 0, 1),
     PLAIN("sem_post uv_sem_post", SYNC_POST, 0),
     PLAIN("sem_wait uv_sem_wait", SYNC_WAIT, 0),
     {"sem_trywait sem_timedwait sem_clockwait uv_sem_trywait", SYNC_WAIT, 0, -1, SYNC_ZERO, false, false, NULL},
