@@ -350,6 +350,34 @@ static int32_t resolve(hb *h, uint32_t instance, ir_value v, bool sends)
     return d ? (sends ? d->sends : d->receives) : UNKNOWN;
 }
 
+/* What a handler of libevent is given first: the descriptor that it was registered for. */
+static int32_t resolve_event(hb *h, uint32_t instance, bool sends)
+{
+    int32_t found = UNKNOWN;
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        if (origin->instance != instance || origin->kind != HB_EVENT || !origin->by || origin->by->kind != SYNC_EVENT) continue;
+        for (uint32_t i = 0; i < origin->sites.len; i++) {
+            hb_point site = origin->sites.data[i];
+            const hb_call *call = hb_instance_code(h, site.instance) ? hb_call_at(h, h->instances[site.instance].func, site.insn) : NULL;
+            uint32_t func = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+            if (func == PTA_NO_FUNC) return UNKNOWN;
+            bool assigned = !strcmp(h->program->funcs.data[func].name, "event_assign");
+            int32_t one = resolve(h, site.instance, argument(hb_instance_code(h, site.instance)->ir, call, assigned ? 2 : 1), sends);
+            if (one < 0 || (found >= 0 && found != one)) return UNKNOWN;
+            found = one;
+        }
+    }
+    return found;
+}
+
+int32_t hb_channel_of(hb *h, uint32_t instance, const hb_call *call, bool sends)
+{
+    const sync_entry *sync = hb_call_sync(h, instance, call);
+    int32_t channel = sync ? resolve(h, instance, argument(hb_instance_code(h, instance)->ir, call, sync->arg), sends) : UNKNOWN;
+    return channel == FROM_CALLER ? resolve_event(h, instance, sends) : channel;
+}
+
 static void add_number(hb_numbers *to, uint32_t n)
 {
     for (uint32_t i = 0; i < to->len; i++)

@@ -37,6 +37,8 @@ typedef struct {
 typedef VEC(hb_channel) hb_channel_list;
 
 hb_channel_list *hb_channels(const hb *h);
+/* The channel that a call sends to, or receives from; negative: it is not known. */
+int32_t hb_channel_of(hb *h, uint32_t instance, const hb_call *call, bool sends);
 
 /* Whether what a branch has found of a result means what `when` asks for. */
 bool hb_condition_means(const value_condition *c, uint8_t when);
