@@ -49,6 +49,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_gathers_open(h);
     hb_barriers_open(h);
     hb_letters_open(h);
+    hb_rings_open(h);
     count(h);
     return h;
 }
@@ -56,6 +57,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
 void hb_close(hb *h)
 {
     if (!h) return;
+    hb_rings_close(h);
     hb_letters_close(h);
     hb_barriers_close(h);
     hb_nests_close(h);
