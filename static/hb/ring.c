@@ -6,6 +6,8 @@
  *
  * Each semaphore is waited for at one place and posted at one place, and each of the two is one loop, entered once, that passes
  * its wait and its post in every round. */
+#include <Zydis/Zydis.h>
+
 #include "static/hb/channel.h"
 #include "static/hb/counter.h"
 
@@ -78,12 +80,23 @@ void hb_rings_close(hb *h)
     free(h->rings);
 }
 
-/* A value that is another one modulo a power of two: some bits of it, or what compilers make of % for numbers with a sign,
+/* A value that is another one modulo a number: what a division leaves, some bits of it, or what compilers make of % for numbers with a sign,
  * `((v + s) & m) - s`. Takes it off the sum. */
 static bool take_remainder(const ir_func *ir, const value_sum *s, ir_value *of, int64_t *modulo, int64_t *factor)
 {
-    const ir_insn *bits = NULL;
+    const ir_insn *bits = NULL, *half = s->count == 1 ? &ir->insns[s->terms[0].leaf] : NULL;
     ir_value sign = 0;
+    if (half && half->op == IR_OPAQUE && half->var == IR_RDX && half->b == 1) { /* what a division leaves */
+        const ir_insn *division = &ir->insns[ir->args[half->a]];
+        uint16_t mnemonic = ir->func->insns[half->insn].mnemonic;
+        if (division->op != IR_OPAQUE || division->b < 2 || (mnemonic != ZYDIS_MNEMONIC_IDIV && mnemonic != ZYDIS_MNEMONIC_DIV)) return false;
+        value_sum by = value_of(ir, ir->args[division->a]), what = value_of(ir, ir->args[division->a + 1]);
+        if (!by.known || by.count || by.add <= 0 || !what.known || what.count != 1 || what.terms[0].factor != 1 || what.add) return false;
+        *of = what.terms[0].leaf;
+        *modulo = by.add;
+        *factor = s->terms[0].factor;
+        return *factor > 0;
+    }
     for (uint32_t i = 0; i < s->count; i++) {
         const ir_insn *leaf = &ir->insns[s->terms[i].leaf];
         if (leaf->op == IR_AND && !leaf->b && !bits && s->terms[i].factor > 0) {
