@@ -5,6 +5,7 @@
 #include "static/detect/detect.h"
 #include "static/store/store.h"
 #include "tools/race/names.h"
+#include "tools/race/out.h"
 #include "tools/race/race.h"
 
 typedef struct {
@@ -52,8 +53,8 @@ void check_record(const check *c, int jobs, store_record *out);
 void check_text(const check *c, const store_record *record, bool all, bool stats);
 void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
-json_t *check_json_warning(const store_warning *w, names *n);
-json_t *check_json_modules(const store_record *record);
-void check_json_print(json_t *top, bool line); /* on one line; lets go of it */
+/* One more value of the array that is open; of the object, under "modules". */
+void check_json_warning(json_out *o, const store_warning *w, names *n);
+void check_json_modules(json_out *o, const store_record *record);
 
 #endif
