@@ -21,6 +21,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
+    uint8_t reached; /* the same of all its blocks */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
