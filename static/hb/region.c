@@ -160,15 +160,18 @@ static ir_value stored_here(const ir_func *ir, uint32_t block, ir_value load)
     return 0;
 }
 
-/* The edge on which a setjmp has returned 0: not when it is come back to. */
-static bool is_first_return(const lift_func *f, uint32_t block, uint32_t edge, uint32_t setjmp)
+/* The edge on which a setjmp has returned 0, or what no longjmp gives it: not when it is come back to. */
+static bool is_first_return(const walker *w, uint32_t instance, uint32_t block, uint32_t edge, uint32_t setjmp)
 {
     value_condition c;
+    const lift_func *f = hb_instance_code(w->h, instance);
     if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
-    if (!c.a || c.b || c.imm || c.code != VALUE_EQUAL) return false;
+    if (!c.a || c.b) return false;
     if (f->ir->insns[c.a].op == IR_LOAD) c.a = stored_here(f->ir, block, c.a);
     const ir_insn *result = &f->ir->insns[c.a];
-    return c.a && result->op == IR_RESULT && result->var == IR_RAX && f->ir->insns[result->a].insn == setjmp;
+    if (!c.a || result->op != IR_RESULT || result->var != IR_RAX || f->ir->insns[result->a].insn != setjmp) return false;
+    const hb_call *call = hb_call_at(w->h, w->h->instances[instance].func, setjmp);
+    return call && hb_never_jumps(w->h, instance, call, c.code, c.imm);
 }
 
 /* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is
@@ -201,7 +204,7 @@ static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped
             uint32_t to = f->edges[e].to;
             if (hb_bit(seen, to)) continue;
             if (closes && w->walk->closes(w->walk, instance, block, e)) continue;
-            if (jumped && is_first_return(f, block, e, insn)) continue;
+            if (jumped && is_first_return(w, instance, block, e, insn)) continue;
             hb_set(seen, to);
             vec_push(&work, to);
         }
