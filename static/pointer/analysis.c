@@ -119,18 +119,29 @@ static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const boo
 
 enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much that lies dormant */
 
+/* Whether a use does something, and its pointer is wild. */
+static bool is_wild_use(const pta *p, uint32_t use)
+{
+    const graph_instance *instance = &p->instances.data[p->uses.data[use].instance];
+    return instance->live && !instance->waiting && !graph_stmt(p, use)->dead &&
+           set_is_wild(&p->nodes.data[graph_pointer_node(p, use)].set);
+}
+
 /* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
  * another context are deleted and inserted. */
 static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
 {
     id_list uses = {0}, moved = {0};
+    retarget_list targets = {0};
     bool current = p->plain && !p->stale;
     if (current) {
         p->plain->targets_changed = false;
         if (update_plain(p, edits, count, before, error)) return -1;
-        if (p->plain->targets_changed) context_changed(p, p->plain, &moved);
+        if (p->plain->targets_changed) context_changed(p, p->plain, &moved, &targets);
         for (uint32_t i = 0; i < moved.len; i++)
             delete_use(p, moved.data[i]);
+        for (uint32_t i = 0; i < targets.len; i++)
+            if (targets.data[i].gone) delete_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
         if (p->plain->targets_changed) context_note_plain(p, p->plain);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -143,6 +154,9 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
         *dead = true;
     }
     if (!p->stale && !delete_run(p)) p->stale = true;
+    for (uint32_t i = 0; i < targets.len && !p->stale; i++)
+        if (!targets.data[i].gone && is_wild_use(p, targets.data[i].use))
+            graph_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
     for (uint32_t i = 0; i < count; i++) {
         bool *dead = dead_flag(p, &edits[i]);
         if (!edits[i].insert || !*dead) continue;
@@ -158,6 +172,7 @@ static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *bef
     }
     vec_free(&uses);
     vec_free(&moved);
+    vec_free(&targets);
     p->toil = 0;
     p->most = p->options.algorithm == PTA_IPA ? 10000 + 2 * p->scratch : 0;
     if (!p->stale && solve_run(p, error)) return -1;
@@ -219,6 +234,7 @@ void pta_close(pta *p)
     vec_free(&p->plain_targets);
     solve_close(p);
     delete_close(p);
+    holders_free(p);
     p->rules->close(p);
     vec_free(&p->nodes);
     vec_free(&p->edges);

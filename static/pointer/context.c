@@ -141,9 +141,29 @@ static bool is_same_target(const pta *a, const pta *b, uint64_t key)
            !memcmp(a->plain_targets.data + x, b->plain_targets.data + y, (count + 1) * sizeof *a->plain_targets.data);
 }
 
-void context_changed(const pta *p, const pta *plain, id_list *uses)
+static bool is_wild_call(const pta *p, uint32_t at)
 {
-    pta now = {.pointer_calls = {.data = p->pointer_calls.data, .len = p->pointer_calls.len}};
+    const uint32_t *targets = at == MAP_NONE ? NULL : &p->plain_targets.data[at];
+    return targets && targets[0] == 1 && targets[1] == p->program->wild_call;
+}
+
+/* What a wild pointer, with contexts, calls no more and what it calls now. */
+static void compare_targets(const pta *a, uint32_t x, const pta *b, uint32_t y, uint32_t use, retarget_list *out)
+{
+    const uint32_t *was = x == MAP_NONE ? NULL : &a->plain_targets.data[x], *is = y == MAP_NONE ? NULL : &b->plain_targets.data[y];
+    uint32_t i = 0, k = 0, n = was ? was[0] : 0, m = is ? is[0] : 0;
+    while (i < n || k < m) {
+        bool gone = i < n && (k == m || was[1 + i] < is[1 + k]), more = k < m && (i == n || is[1 + k] < was[1 + i]);
+        if (gone) vec_push(out, (retarget){use, was[1 + i], true});
+        if (more) vec_push(out, (retarget){use, is[1 + k], false});
+        i += !more;
+        k += !gone;
+    }
+}
+
+void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_list *targets)
+{
+    pta now = {.program = p->program, .pointer_calls = {.data = p->pointer_calls.data, .len = p->pointer_calls.len}};
     context_note_plain(&now, plain);
     for (uint32_t i = 0; i < p->pointer_calls.len; i++) {
         stmt_place at = p->pointer_calls.data[i];
@@ -152,8 +172,13 @@ void context_changed(const pta *p, const pta *plain, id_list *uses)
         for (uint32_t k = 0; k < of->len && !dead; k++) {
             const graph_instance *instance = &p->instances.data[of->data[k]];
             if (!instance->live || instance->waiting) continue;
-            if (!is_same_target(p, &now, plain_key(p, instance->context, call_of(p, at))))
-                vec_push(uses, instance->first_use + at.stmt);
+            uint64_t key = plain_key(p, instance->context, call_of(p, at));
+            if (is_same_target(p, &now, key)) continue;
+            uint32_t was = map_get(&p->plain_calls, key), is = map_get(&now.plain_calls, key), use = instance->first_use + at.stmt;
+            if (is_wild_call(p, was) != is_wild_call(&now, is))
+                vec_push(uses, use);
+            else if (set_is_wild(&p->nodes.data[graph_pointer_node(p, use)].set))
+                compare_targets(p, was, &now, is, use, targets);
         }
     }
     map_free(&now.plain_calls);

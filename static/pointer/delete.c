@@ -5,10 +5,11 @@
  * The theorems hold for a graph whose edges are given. Here edges depend on facts, and a fact may support itself:
  * after `p = head` is gone from `p = head; while (p) p = p->next`, an object whose `next` leads to itself would keep
  * the load alive by which it gets to p. Ranks rule that out: a neighbour counts only if its fact and the edge are both
- * older than the fact in question, and every fact is younger than its reason. Suspects are cleared when something
- * supports them that is not suspect itself (suspect.c). Only the others are taken away, with the edges and calls that
- * depend on them. What is taken away along with them, or for want of a better proof, comes back with a new rank when
- * what is left still derives it (delete and rederive), so the result is exactly that of an analysis from scratch.
+ * older than the fact in question, and every fact is younger than its reason. What is younger but does not depend on it
+ * is made older (repair.c). Suspects are cleared when something supports them that is not suspect itself (suspect.c). Only the
+ * others are taken away, with the edges and calls that depend on them. What is taken away along with them, or for want of a
+ * better proof, comes back with a new rank when what is left still derives it (delete and rederive), so the result is exactly
+ * that of an analysis from scratch.
  *
  * SET_WILD is a fact as others are, and what the wilderness lists is questioned when a wild pointer has lost it. Much
  * of what SET_WILD stands for is not kept (dormant.c). When it stands for something no more, which is all for a node
@@ -27,10 +28,14 @@
  * reaches, `reset` empties every set that it reaches. */
 #include "static/pointer/delete.h"
 
+enum { REPAIRS = 20000, REPAIRS_EACH = 4 }; /* steps for repairs in one deletion, and more for each fact in doubt */
 
 struct deletion *delete_state(pta *p)
 {
-    if (!p->deletion) p->deletion = base_alloc_zero(1, sizeof *p->deletion);
+    if (!p->deletion) {
+        p->deletion = base_alloc_zero(1, sizeof *p->deletion);
+        p->deletion->repairs = REPAIRS;
+    }
     return p->deletion;
 }
 
@@ -189,6 +194,34 @@ static void retract_calls(pta *p, uint32_t use, pta_key key)
     }
 }
 
+/* Whether an edge passes something to an instance, or back, in a call. */
+static bool is_passed(const pta *p, const graph_edge *e, uint32_t callee)
+{
+    const graph_instance *to = &p->instances.data[callee], *from = &p->instances.data[p->uses.data[e->use].instance];
+    const pta_call *call = &p->program->calls.data[graph_stmt(p, e->use)->ref];
+    if (e->to >= to->first_node && e->to < to->first_node + PTA_PARAMS) return true;
+    return (e->from == to->first_node + PTA_RET && e->to == from->first_node + call->ret) ||
+           (e->from == to->first_node + PTA_RET2 && e->to == from->first_node + call->ret2);
+}
+
+void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key)
+{
+    call_list *calls = &delete_state(p)->calls;
+    vec_clear(calls);
+    graph_calls_to(p, use, func, key, calls);
+    p->targets_changed = true;
+    for (uint32_t i = 0; i < calls->len; i++) {
+        graph_instance *callee = &p->instances.data[calls->data[i].callee];
+        for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
+            next = p->edges.data[e].next;
+            if (p->edges.data[e].key == key && is_passed(p, &p->edges.data[e], calls->data[i].callee)) retract_edge(p, e);
+        }
+        callee->callers.data[calls->data[i].at] = callee->callers.data[callee->callers.len - 1];
+        callee->callers.len--;
+        check_life(p, calls->data[i].callee);
+    }
+}
+
 void delete_use(pta *p, uint32_t use)
 {
     const pta_stmt *stmt = graph_stmt(p, use);
@@ -295,7 +328,7 @@ static void answer(pta *p, uint32_t node, pta_key key)
         if (set->ranks[at] >= GRAPH_SUSPECT) return;
         if (support_find(p, node, at, set->ranks[at], &found, &p->deletion->work))
             set->reasons[at] = found.reason;
-        else
+        else if (!found.hope || !repair_fact(p, node, at, NO_EDGE))
             suspect_fact(p, node, at, found.hope);
         break;
     case PTA_REACH: take_away(p, node, key); break;
@@ -337,57 +370,30 @@ static void answer_doubts(pta *p)
 {
     struct deletion *d = p->deletion;
     pta_set *wild = set_of(p, p->wilderness);
-    bool look = p->options.algorithm == PTA_IPA;
-    support *found = base_alloc((wild->len + 1) * sizeof *found);
-    for (uint32_t i = 0; i < d->doubted.len; i++) {
-        uint8_t *about = &p->wild.data[d->doubted.data[i]];
-        *about = (uint8_t)((*about & ~SET_IN_DOUBT) | SET_IS_SOUGHT);
-    }
-    if (look) support_listed(p, found, &d->work);
     id_list doubted = d->doubted;
     d->doubted = (id_list){0};
     for (uint32_t i = 0; i < doubted.len; i++) {
-        p->wild.data[doubted.data[i]] &= (uint8_t)~SET_IS_SOUGHT;
+        p->wild.data[doubted.data[i]] &= (uint8_t)~SET_IN_DOUBT;
         uint32_t at = set_group(wild, doubted.data[i]);
         if (at >= wild->len || key_object(wild->keys[at]) != doubted.data[i]) continue;
-        if (!look)
+        if (p->options.algorithm != PTA_IPA) {
             answer(p, p->wilderness, wild->keys[at]);
-        else if (found[at].rank < wild->ranks[at])
-            wild->reasons[at] = found[at].reason;
-        else if (wild->ranks[at] < GRAPH_SUSPECT)
-            suspect_fact(p, p->wilderness, at, found[at].rank < GRAPH_SUSPECT);
+            continue;
+        }
+        support found = support_listed(p, doubted.data[i], &d->work);
+        bool hope = found.rank < GRAPH_SUSPECT;
+        if (found.rank < wild->ranks[at])
+            wild->reasons[at] = found.reason;
+        else if (wild->ranks[at] < GRAPH_SUSPECT && (!hope || !repair_fact(p, p->wilderness, at, found.reason)))
+            suspect_fact(p, p->wilderness, at, hope);
     }
     vec_free(&doubted);
-    free(found);
 }
 
 /* Edges that may be looked at before it is given up. */
 static uint64_t patience(const pta *p)
 {
-    return p->options.algorithm == PTA_IPA ? 200000 + 24 * p->live_edges : UINT64_MAX;
-}
-
-static void wake_tamed(pta *p)
-{
-    const id_list *tamed = &p->deletion->tamed;
-    for (uint32_t i = 0; i < tamed->len; i++)
-        p->wild.data[tamed->data[i]] |= SET_IS_TAMED;
-    solve_wake_objects(p);
-    for (uint32_t i = 0; i < tamed->len; i++)
-        p->wild.data[tamed->data[i]] &= (uint8_t)~SET_IS_TAMED;
-}
-
-/* Most pointers that were wild would have to be found wild again. */
-static bool is_hopeless(const pta *p)
-{
-    uint32_t lost = 0, wild = 0;
-    for (uint32_t i = 0; i < p->deletion->suspects.len; i++) {
-        const suspect *s = &p->deletion->suspects.data[i];
-        lost += s->key == set_wild_key() && set_of(p, s->node)->ranks[0] >= GRAPH_SUSPECT;
-    }
-    for (uint32_t n = 0; lost > 64 && n < p->nodes.len; n++)
-        wild += set_is_wild(set_of(p, n));
-    return lost > 64 && lost > wild / 4;
+    return p->options.algorithm == PTA_IPA ? 200000 + 24 * p->live_edges + 8 * p->scratch : UINT64_MAX;
 }
 
 /* The next thing in doubt. False: there is none. */
@@ -400,15 +406,13 @@ static bool decide(pta *p)
         suspect_statements(p, d->waning.data[d->waned++]);
     } else if (d->questions.len) {
         question q = pop_question(d);
+        d->repairs += REPAIRS_EACH;
         answer(p, q.node, q.key);
     } else if (d->doubted.len) {
         answer_doubts(p);
     } else if (d->suspects.len || d->waning.len) {
         suspect_clear(p);
-        if (d->work >= d->most || is_hopeless(p))
-            d->work = UINT64_MAX;
-        else
-            convict(p);
+        if (d->work < d->most) convict(p);
     } else {
         return false;
     }
@@ -451,7 +455,7 @@ bool delete_run(pta *p)
             if (!k || n->lost.data[k] != n->lost.data[k - 1]) vec_push(&lost, (lost_fact){d->losers.data[i], n->lost.data[k]});
         vec_free(&n->lost);
     }
-    if (d->tamed.len) wake_tamed(p);
+    solve_wake_objects(p, d->tamed.data, d->tamed.len);
     for (uint32_t i = 0; i < d->woken.len; i++)
         solve_wake(p, d->woken.data[i]);
     solve_rederive(p, lost.data, lost.len);
@@ -460,6 +464,7 @@ bool delete_run(pta *p)
     vec_clear(&d->losers);
     vec_clear(&d->woken);
     vec_clear(&d->tamed);
+    d->repairs = REPAIRS; /* of the next one */
     return true;
 }
 

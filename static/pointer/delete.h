@@ -1,4 +1,4 @@
-/* Inside delete.c and suspect.c: what is in doubt while something is deleted. */
+/* Inside delete.c, repair.c and suspect.c: what is in doubt while something is deleted. */
 #ifndef RACE_POINTER_DELETE_H
 #define RACE_POINTER_DELETE_H
 
@@ -35,6 +35,7 @@ struct deletion {
     id_list doubted;      /* objects that the wilderness may list no more */
     id_list tamed;        /* those that it does not */
     call_list calls;      /* for use at once */
+    uint64_t repairs;     /* steps that may yet be made for repairs */
     uint64_t work, most;  /* edges looked at, and how many may be before it is given up */
 };
 
@@ -45,6 +46,13 @@ void delete_question(pta *p, uint32_t node, uint32_t at);
 void delete_ask(pta *p, uint32_t node, pta_key key, uint32_t edge);
 /* The facts whose reason an edge was. */
 void delete_ask_all(pta *p, uint32_t edge);
+
+/* --- repair.c ----------------------------------------------------------------------------------------------------------- */
+
+/* Whether something younger supports a fact, or a life, that does not depend on it; that is older from then on. NO_EDGE:
+ * something over any edge. */
+bool repair_fact(pta *p, uint32_t node, uint32_t at, uint32_t over);
+bool repair_life(pta *p, uint32_t instance);
 
 /* --- suspect.c ---------------------------------------------------------------------------------------------------------- */
 

@@ -415,7 +415,7 @@ static void call_wild(pta *p, uint32_t use, pta_key key)
         graph_call(p, use, targets[i], key);
 }
 
-static void find_calls(pta *p, uint32_t use, uint32_t func, pta_key key, call_list *out)
+void graph_calls_to(pta *p, uint32_t use, uint32_t func, pta_key key, call_list *out)
 {
     uint32_t caller = p->uses.data[use].instance, id = graph_stmt(p, use)->ref;
     unsigned twins = p->rules->twins(p, caller, id);
@@ -437,16 +437,16 @@ void graph_calls(pta *p, uint32_t use, pta_key key, call_list *out)
     if (stmt->kind != PTA_CALL) return;
     uint32_t direct = p->program->calls.data[stmt->ref].func, count = 0;
     if (!key) {
-        if (direct != PTA_NO_FUNC) find_calls(p, use, direct, key, out);
+        if (direct != PTA_NO_FUNC) graph_calls_to(p, use, direct, key, out);
         return;
     }
     const pta_site *site = &p->program->sites.data[p->objects.data[key_object(key)].site];
-    if (site->kind == PTA_FUNCTION) find_calls(p, use, site->func, key, out);
-    if (site->kind == PTA_EXTERNAL) find_calls(p, use, p->program->unknown, key, out);
+    if (site->kind == PTA_FUNCTION) graph_calls_to(p, use, site->func, key, out);
+    if (site->kind == PTA_EXTERNAL) graph_calls_to(p, use, p->program->unknown, key, out);
     if (site->kind != PTA_WILD) return;
     const uint32_t *targets = context_targets(p, p->uses.data[use].instance, stmt->ref, &count);
     for (uint32_t i = 0; i < count; i++)
-        find_calls(p, use, targets[i], key, out);
+        graph_calls_to(p, use, targets[i], key, out);
 }
 
 void graph_apply_key(pta *p, uint32_t use, pta_key key)

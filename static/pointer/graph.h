@@ -53,6 +53,7 @@ typedef struct {
     bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
+    bool quiet;         /* it has got something that is not in `delta`: holders.c */
     bool word;          /* of memory, which tells nothing: what is loaded from it does */
 } graph_node;
 
@@ -118,6 +119,13 @@ typedef struct {
 } stmt_place;
 
 typedef struct {
+    uint32_t use, func;
+    bool gone; /* it is called no more; else it is now */
+} retarget;
+
+typedef VEC(retarget) retarget_list;
+
+typedef struct {
     uint32_t node, object;
 } lost_fact;
 
@@ -170,6 +178,8 @@ struct pta {
     struct solve_lane *lanes; /* solve.c: one per thread */
     int lane_count;
     struct deletion *deletion; /* delete.c */
+    VEC(id_list) holders;      /* holders.c: nodes by object; empty: nobody has asked */
+    uint64_t held, held_most;  /* how many there are, and may be */
     uint32_t step;
     uint64_t now; /* the rank of what happens in this step: step * GRAPH_SPACING */
     uint64_t live_edges;
@@ -200,6 +210,8 @@ void graph_add_use(pta *p, uint32_t use);
 uint32_t graph_pointer_node(const pta *p, uint32_t use);
 /* The calls that a use makes, for a key of its pointer; NO_KEY: a direct one. */
 void graph_calls(pta *p, uint32_t use, pta_key key, call_list *out);
+/* Of them, those of one function. */
+void graph_calls_to(pta *p, uint32_t use, uint32_t func, pta_key key, call_list *out);
 /* What a use means for one more key of its pointer. */
 void graph_apply_key(pta *p, uint32_t use, pta_key key);
 /* A call through a pointer that has become wild since: it is among those of program->wild_call. */
@@ -246,8 +258,8 @@ int solve_run(pta *p, race_error *error);
 void solve_close(pta *p);
 /* Components get what their neighbours bring of objects of which they lost something. */
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
-/* SET_WILD stands no more for objects, which p->wild says of them (SET_IS_TAMED): what is known of them goes on its way. */
-void solve_wake_objects(pta *p);
+/* SET_WILD stands no more for these objects: what is known of them goes on its way. */
+void solve_wake_objects(pta *p, const uint32_t *objects, uint32_t count);
 /* A node that was wild is so no more: what it has goes on its way, and it gets all that its neighbours have. */
 void solve_wake(pta *p, uint32_t node);
 
@@ -256,6 +268,8 @@ void solve_wake(pta *p, uint32_t node);
 /* Takes a statement out of all instances, with everything that depended on it; what is still derivable comes back in the next
  * solve_run. */
 void delete_use(pta *p, uint32_t use);
+/* The same of one call that a use makes for a key. */
+void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key);
 /* False: that took longer than to begin anew would, and the analysis is of no use any more. */
 bool delete_run(pta *p);
 void delete_close(pta *p);
@@ -270,11 +284,18 @@ typedef struct {
 
 /* What supports a fact (its place in the node's set), older than `below` all of it. `*work` grows by what was looked at. */
 bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, support *found, uint64_t *work);
-/* What supports the facts of the wilderness, of which there is one for each object, in the order of its set: those of objects that are
- * SET_IS_SOUGHT. All at once, since as many nodes tell it something as there are wild pointers. */
-void support_listed(const pta *p, support *found, uint64_t *work);
+/* What supports the fact of the wilderness that is there for an object; its rank is GRAPH_SUSPECT when nothing does. */
+support support_listed(pta *p, uint32_t object, uint64_t *work);
 /* The rank of the fact that an edge makes into a key, or of the edge if that is younger; GRAPH_SUSPECT: there is none. */
 uint64_t support_edge(const pta *p, const graph_edge *e, pta_key key);
+
+/* --- holders.c --------------------------------------------------------------------------------------------------------- */
+
+/* The nodes that have something of an object, in order; valid until the next call. */
+const id_list *holders_of(pta *p, uint32_t object);
+/* A node has got what is in its delta, or something else that makes it `quiet`. */
+void holders_note(pta *p, uint32_t node);
+void holders_free(pta *p);
 
 /* --- dormant.c --------------------------------------------------------------------------------------------------------- */
 
@@ -317,8 +338,9 @@ bool context_is_wild(const pta *p, uint32_t caller, uint32_t call);
 const uint32_t *context_targets(const pta *p, uint32_t caller, uint32_t call, uint32_t *count);
 /* Notes what calls go to in `plain`. */
 void context_note_plain(pta *p, const pta *plain);
-/* The uses of calls for which that is not what was noted. */
-void context_changed(const pta *p, const pta *plain, id_list *uses);
+/* The uses of calls for which that is not what was noted: those that are wild without contexts and have not been, or the other way
+ * round, so that all that they call gets another context; and of others, what only SET_WILD makes them call. */
+void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_list *targets);
 uint32_t context_intern(pta *p, graph_context context);
 
 #endif

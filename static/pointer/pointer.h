@@ -22,7 +22,8 @@
  *   analysis.c   opening an analysis and asking it
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
- *                suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true
+ *                repair.c: what else does; suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true;
+ *                holders.c: who has something of an object
  *   move.c       a result for another program that says the same
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words

@@ -30,7 +30,7 @@ typedef struct { /* what sets have to know of objects, by their numbers */
 } set_world;
 
 enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: a closure of what several brought, or SET_WILD of a set by itself */
-enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4, SET_IS_TAMED = 8, SET_IS_SOUGHT = 16 /* delete.c */ };
+enum { SET_IN_WILD = 1, /* some wild pointer points into it */ SET_IS_CODE = 2, SET_IN_DOUBT = 4 /* delete.c */ };
 
 static inline pta_key set_wild_key(void)
 {

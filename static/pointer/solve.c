@@ -126,9 +126,11 @@ static void add_keys(pta *p, solve_lane *lane, uint32_t component, uint64_t rank
     graph_node *c = &p->nodes.data[component];
     sort_with_reasons(&lane->scratch, lane->reasons ? &lane->scratch_reasons : NULL);
     vec_clear(&lane->added);
+    uint32_t before = c->set.len;
     const uint32_t *reasons = lane->reasons ? lane->scratch_reasons.data : NULL;
     set_add_for(&c->set, lane->scratch.data, reasons, lane->scratch.len, rank, graph_world(p), &lane->added);
     if (p->options.once && set_is_wild(&c->set) && !c->set.tame) set_drop_covered(&c->set, graph_world(p));
+    c->quiet |= c->set.len > before + lane->added.len;
     for (uint32_t i = 0; i < lane->added.len; i++) {
         vec_push(&c->delta, lane->added.data[i]);
         if (c->used) vec_push(&c->fresh, lane->added.data[i]);
@@ -186,6 +188,7 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     if (!lane->scratch.len) return;
     graph_next_step(p); /* younger than what was told */
     add_keys(p, lane, wilderness, p->now);
+    holders_note(p, wilderness);
     graph_mark_dirty(p, wilderness);
     graph_mark_woken(p, wilderness);
 }
@@ -227,6 +230,7 @@ static void finish_step(pta *p)
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
+        holders_note(p, all.data[i]);
         p->toil += c->delta.len;
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
         if (c->fresh.len) graph_mark_woken(p, all.data[i]);
@@ -306,35 +310,26 @@ static void send_new_edges(pta *p)
     finish_step(p);
 }
 
-/* The same of the wilderness, which very many nodes tell something, for all objects at once. */
-static void rederive_listed(pta *p, const lost_fact *lost, uint32_t count)
+/* The same of the wilderness, which very many nodes tell something: of those that have something of the object. */
+static void rederive_listed(pta *p, uint32_t object)
 {
-    const id_list *in = &p->nodes.data[p->wilderness].in;
-    bool any = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (lost[i].node != p->wilderness) continue;
-        p->wild.data[lost[i].object] |= SET_IS_SOUGHT;
-        any = true;
+    const id_list *holders = holders_of(p, object);
+    for (uint32_t i = 0; i < holders->len; i++) {
+        const graph_node *n = &p->nodes.data[holders->data[i]];
+        for (uint32_t k = set_group(&n->set, object); n->tells && k < n->set.len && key_object(n->set.keys[k]) == object; k++)
+            send(p, &p->lanes[0], &n->set.keys[k], 1, n->tells - 1, p->wilderness);
     }
-    for (uint32_t k = 0; any && k < in->len; k++) {
-        const graph_edge *e = &p->edges.data[in->data[k]];
-        const pta_set *set = e->from == NO_NODE ? NULL : &p->nodes.data[e->from].set;
-        for (uint32_t i = 0; i < (set ? set->len : 1); i++) {
-            const pta_key *key = set ? &set->keys[i] : &e->key;
-            if (p->wild.data[key_object(*key)] & SET_IS_SOUGHT) send(p, &p->lanes[0], key, 1, in->data[k], p->wilderness);
-        }
-    }
-    for (uint32_t i = 0; i < count; i++)
-        p->wild.data[lost[i].object] &= (uint8_t)~SET_IS_SOUGHT;
 }
 
 void solve_rederive(pta *p, const lost_fact *lost, uint32_t count)
 {
     prepare_lanes(p);
     solve_lane *lane = &p->lanes[0];
-    rederive_listed(p, lost, count);
     for (uint32_t i = 0; i < count; i++) {
-        if (lost[i].node == p->wilderness) continue;
+        if (lost[i].node == p->wilderness) {
+            rederive_listed(p, lost[i].object);
+            continue;
+        }
         uint32_t component = graph_component(p, lost[i].node), member = component;
         do {
             const graph_node *m = &p->nodes.data[member];
@@ -373,16 +368,16 @@ static void wake_keys(pta *p, uint32_t node, uint32_t first, uint32_t end)
             vec_push(&p->pending, (use_key){.use = n->uses.data[u], .again = true, .key = n->set.keys[k]});
 }
 
-void solve_wake_objects(pta *p)
+void solve_wake_objects(pta *p, const uint32_t *objects, uint32_t count)
 {
-    for (uint32_t i = 0; i < p->nodes.len; i++) {
-        const pta_set *set = &p->nodes.data[i].set;
-        for (uint32_t first = 0, end; first < set->len; first = end) {
-            end = first + 1;
-            if (!(p->wild.data[key_object(set->keys[first])] & SET_IS_TAMED)) continue;
-            while (end < set->len && key_object(set->keys[end]) == key_object(set->keys[first]))
+    for (uint32_t i = 0; i < count; i++) {
+        const id_list *holders = holders_of(p, objects[i]);
+        for (uint32_t k = 0; k < holders->len; k++) {
+            const pta_set *set = &p->nodes.data[holders->data[k]].set;
+            uint32_t first = set_group(set, objects[i]), end = first;
+            while (end < set->len && key_object(set->keys[end]) == objects[i])
                 end++;
-            wake_keys(p, i, first, end);
+            wake_keys(p, holders->data[k], first, end);
         }
     }
 }

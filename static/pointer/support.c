@@ -107,24 +107,19 @@ bool support_find(const pta *p, uint32_t node, uint32_t fact, uint64_t below, su
     return false;
 }
 
-void support_listed(const pta *p, support *found, uint64_t *work)
+support support_listed(pta *p, uint32_t object, uint64_t *work)
 {
-    const pta_set *listed = &p->nodes.data[p->wilderness].set;
-    const id_list *in = &p->nodes.data[p->wilderness].in;
-    for (uint32_t i = 0; i < listed->len; i++)
-        found[i] = (support){.reason = SET_NO_REASON, .rank = GRAPH_SUSPECT};
-    for (uint32_t i = 0; i < in->len; i++) {
-        const graph_edge *e = &p->edges.data[in->data[i]];
-        const pta_set *from = e->from == NO_NODE ? NULL : &p->nodes.data[e->from].set;
-        if (e->rank >= GRAPH_SUSPECT) continue;
-        *work += 1 + (from ? from->len / 4 : 0);
-        for (uint32_t k = 0; k < (from ? from->len : 1); k++) {
-            pta_key key = from ? from->keys[k] : e->key;
-            uint64_t rank = from && from->ranks[k] > e->rank ? from->ranks[k] : e->rank;
-            if (rank >= GRAPH_SUSPECT || !(p->wild.data[key_object(key)] & SET_IS_SOUGHT)) continue;
-            if (from && e->label) key = graph_transfer(p, key, &p->labels.data[e->label]);
-            uint32_t at = key ? set_find(listed, key) : UINT32_MAX;
-            if (at != UINT32_MAX && rank < found[at].rank) found[at] = (support){.reason = in->data[i], .rank = rank};
+    support found = {.reason = SET_NO_REASON, .rank = GRAPH_SUSPECT};
+    const id_list *holders = holders_of(p, object);
+    *work += holders->len;
+    for (uint32_t i = 0; i < holders->len; i++) {
+        const graph_node *from = &p->nodes.data[holders->data[i]];
+        if (!from->tells) continue;
+        uint64_t told = p->edges.data[from->tells - 1].rank;
+        for (uint32_t k = set_group(&from->set, object); k < from->set.len && key_object(from->set.keys[k]) == object; k++) {
+            uint64_t rank = from->set.ranks[k] > told ? from->set.ranks[k] : told;
+            if (rank < found.rank) found = (support){.reason = from->tells - 1, .rank = rank};
         }
     }
+    return found;
 }

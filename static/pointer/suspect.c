@@ -51,6 +51,7 @@ void suspect_life(pta *p, uint32_t instance)
     delete_state(p)->work += i->callers.len;
     for (uint32_t c = 0; c < i->callers.len; c++)
         if (i->callers.data[c].rank < i->rank) return;
+    if (repair_life(p, instance)) return;
     i->rank = GRAPH_SUSPECT;
     vec_push(&p->deletion->waning, instance);
 }
@@ -279,25 +280,12 @@ static void spread(pta *p)
 }
 
 /* Of the wilderness. */
-static void review_listed(pta *p)
+static void review_listed(pta *p, uint32_t at)
 {
     const pta_set *listed = &p->nodes.data[p->wilderness].set;
-    bool any = false;
-    for (uint32_t i = 0; i < p->deletion->suspects.len; i++) {
-        const suspect *s = &p->deletion->suspects.data[i];
-        if (s->node != p->wilderness || !s->hope) continue;
-        p->wild.data[key_object(s->key)] |= SET_IS_SOUGHT;
-        any = true;
-    }
-    if (!any) return;
-    support *found = base_alloc(listed->len * sizeof *found);
-    support_listed(p, found, &p->deletion->work);
-    for (uint32_t i = 0; i < listed->len; i++) {
-        p->wild.data[key_object(listed->keys[i])] &= (uint8_t)~SET_IS_SOUGHT;
-        if (is_suspect(listed->ranks[i]) && !is_suspect(found[i].rank))
-            clear_fact(p, p->wilderness, i, found[i].reason, found[i].rank);
-    }
-    free(found);
+    if (!is_suspect(listed->ranks[at])) return;
+    support found = support_listed(p, key_object(listed->keys[at]), &p->deletion->work);
+    if (!is_suspect(found.rank)) clear_fact(p, p->wilderness, at, found.reason, found.rank);
 }
 
 void suspect_clear(pta *p)
@@ -305,10 +293,14 @@ void suspect_clear(pta *p)
     struct deletion *d = p->deletion;
     for (uint32_t i = 0; i < d->waning.len; i++)
         review_life(p, d->waning.data[i]);
-    review_listed(p);
     for (uint32_t i = 0; i < d->suspects.len; i++) {
         const suspect *s = &d->suspects.data[i];
-        if (s->hope && s->node != p->wilderness) review(p, s->node, set_find(&p->nodes.data[s->node].set, s->key));
+        if (!s->hope) continue;
+        uint32_t at = set_find(&p->nodes.data[s->node].set, s->key);
+        if (s->node == p->wilderness)
+            review_listed(p, at);
+        else
+            review(p, s->node, at);
     }
     spread(p);
     while (p->now <= d->youngest) /* what comes is younger */
