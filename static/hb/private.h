@@ -21,6 +21,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
+    uint8_t reached; /* the same of all its blocks */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -92,6 +93,12 @@ typedef struct { /* order.c */
     VEC(hb_stand) stances;
     map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_positions;
+
+typedef struct { /* what the program's calls of longjmp give to setjmp */
+    int32_t values[4]; /* in the order of functions, each once */
+    uint32_t count;
+    bool others;       /* and what else is not known */
+} hb_jumps;
 
 typedef struct { /* process.c: a shared mapping of a file */
     uint32_t func;
@@ -167,6 +174,7 @@ struct hb {
     uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
+    hb_jumps jumps;
 };
 
 static inline bool hb_bit(const uint64_t *set, uint32_t i)
@@ -208,6 +216,8 @@ const hb_call *hb_call_at(const hb *h, uint32_t func, uint32_t insn);
 /* What a call means, whether it names its callee or not. */
 const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *call);
 uint32_t hb_block_of(const lift_func *f, uint32_t insn);
+/* A setjmp of this call does not return for the second time with a value of which this holds. */
+bool hb_never_jumps(const hb *h, uint32_t instance, const hb_call *call, uint8_t code, int64_t imm);
 bool hb_spawns(const hb *h, const pta_call_edge *edge);
 
 /* The IR_ACCESS of an access, or 0. */

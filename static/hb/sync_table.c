@@ -131,7 +131,7 @@ const sync_touch hb_sync_touches[] = {
     {"memcpy memmove mempcpy __memcpy_chk __memmove_chk __mempcpy_chk", "w0:2 r1:2"},
     {"*copied*", "w0:2 r1:2"}, /* a block copy whose words static/pointer copies one by one */
     {"bcopy", "r0:2 w1:2"},
-    {"free cfree realloc reallocarray _ZdlPv* _ZdaPv*", "w0"},
+    {"free cfree realloc reallocarray _ZdlPv* _ZdaPv*", "f0"},
     {"memset __memset_chk", "w0:2"},
     {"bzero explicit_bzero", "w0:1"},
     {"memcmp bcmp", "r0:2 r1:2"},
