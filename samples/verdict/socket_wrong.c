@@ -1,8 +1,8 @@
 /* A socket pair, wrong: the sender goes on using the object that it has given away.
  *
  * Category: descriptor
- * Verdict: a race on `request->state` between the sender, after its send, and the server. `number` is right. The address goes
- * through the kernel, where the static analysis does not follow it: it takes what is received for unknown. Counts as missed there. */
+ * Verdict: a race on `request->state` between the sender, after its send, and the server. `number` is right: it is
+ * written before the address is sent. */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>

@@ -62,6 +62,9 @@ bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out
  * `locked` becomes false when it is not a lock. */
 bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked);
 
+/* What an instruction stores is zero. */
+bool hb_stores_zero(const hb *h, const hb_touch *t);
+
 /* --- join.c ---- */
 /* The calls that wait for a thread of which there is only one, by whomever. */
 void hb_joins_of(const hb *h, uint32_t thread, hb_points *waits, hb_edges *edges);

@@ -182,6 +182,112 @@ static void find_wrapped(hb *h, join_state *s, const join_call *join)
     vec_free(&held);
 }
 
+/* --- destroying a std::thread ------------------------------------------------------------------------------------------------------
+ *
+ * ~thread() ends the program if the handle is still there: whoever comes behind it comes after a join, if nobody detaches threads and
+ * the handle is never moved to another variable. */
+
+static bool calls_by_name(const hb *h, const char *name)
+{
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        if (!strcmp(h->program->funcs.data[f].name, name)) return true;
+    return false;
+}
+
+/* The program itself stores nothing but zero there: what is moved to another variable is exchanged with what that has. */
+static bool is_never_moved(hb *h, const pta_place *variable)
+{
+    const pta_site *site = &h->program->sites.data[variable->site];
+    uint32_t object = hb_object(h, site->memory, variable->context), count;
+    int64_t at = site->base + variable->offset;
+    hb_extent x = {.object = object, .at = at, .low = at, .high = at + 8, .width = 8};
+    if (hb_stays(h, object)) return false; /* then nobody has looked at who stores to it */
+    const hb_use *writes = hb_writes_to(h, object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const hb_touch *t = &h->touches.data[writes[i].touch];
+        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], &x)) continue;
+        if (t->flags & HB_LIBRARY || !hb_stores_zero(h, t)) return false;
+    }
+    return true;
+}
+
+/* The one thread whose handle is in a variable that is its home. */
+static bool handle_in(hb *h, const pta_place *variable, join_call *join)
+{
+    pta_places held = {0};
+    hb_holds(h, variable, &held);
+    for (uint32_t k = 0; k < held.len && held.len <= MOST_HANDLES; k++)
+        add_handle(h, &held.data[k], &join->threads);
+    vec_free(&held);
+    return join->threads.len == 1 && is_never_moved(h, variable);
+}
+
+static void take_destructor(hb *h, join_state *s, join_call join)
+{
+    pta_places places = {0};
+    pta_operand what = h->program->calls.data[join.call->call].args[0];
+    if (what.var != PTA_NO_VAR) hb_points_to(h, join.instance, what, &places);
+    join.certain = places.len == 1 && places.data[0].exact && handle_in(h, &places.data[0], &join);
+    if (join.certain)
+        vec_push(&s->joins, join);
+    else
+        vec_free(&join.threads);
+    vec_free(&places);
+}
+
+/* The same where a compiler has put it in: a branch to std::terminate, unless the handle is zero. */
+static void take_terminate(hb *h, join_state *s, uint32_t instance, const hb_call *call)
+{
+    static const sync_entry tested = {"", SYNC_JOIN, 0, -1, SYNC_ZERO, true, true, NULL};
+    const lift_func *f = hb_instance_code(h, instance);
+    const lift_block *end = &f->blocks[hb_block_of(f, call->insn)];
+    uint32_t count;
+    const pta_access *accesses = pta_accesses(h->program, h->instances[instance].func, &count);
+    for (uint32_t p = end->first_pred; p < end->first_pred + end->pred_count; p++) {
+        uint32_t block = f->edges[f->preds[p]].from;
+        const lift_block *b = &f->blocks[block];
+        for (uint32_t e = b->first_succ; b->end_kind == END_BRANCH && e < b->first_succ + b->succ_count; e++) {
+            value_condition c;
+            if (e == f->preds[p] || !value_test(f->ir, block, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b) continue;
+            if (c.code != VALUE_EQUAL || c.imm || f->ir->insns[c.a].op != IR_LOAD || f->ir->insns[c.a].width != 8) continue;
+            const ir_insn *access = &f->ir->insns[f->ir->insns[c.a].a];
+            join_call join = {.instance = instance, .call = call, .sync = &tested, .loop = join_loop_of(h, instance, call->insn)};
+            pta_places places = {0};
+            for (uint32_t a = 0; a < count && !join.certain; a++) {
+                if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
+                pta_access_places_in(h->p, instance, &accesses[a], &places);
+                join.certain = places.len == 1 && places.data[0].exact && handle_in(h, &places.data[0], &join);
+            }
+            vec_free(&places);
+            vec_push(&join.edges, (hb_edge){instance, block, e, 0});
+            if (join.certain) {
+                vec_push(&s->joins, join);
+                continue;
+            }
+            vec_free(&join.edges);
+            vec_free(&join.threads);
+        }
+    }
+}
+
+static void find_destroyed(hb *h, join_state *s)
+{
+    if (calls_by_name(h, "_ZNSt6thread6detachEv")) return;
+    for (uint32_t i = 0; i < h->instance_count; i++) {
+        if (!hb_instance_code(h, i)) continue;
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; c < f->call_count; c++) {
+            const hb_call *call = &f->calls[c];
+            uint32_t func = h->program->calls.data[call->call].func;
+            const sync_entry *sync = hb_call_sync(h, i, call);
+            if (sync && sync->kind == SYNC_JOIN && sync->shared)
+                take_destructor(h, s, (join_call){.instance = i, .call = call, .sync = sync, .loop = join_loop_of(h, i, call->insn)});
+            else if (func != PTA_NO_FUNC && !strcmp(h->program->funcs.data[func].name, "_ZSt9terminatev"))
+                take_terminate(h, s, i, call);
+        }
+    }
+}
+
 void joins_find(hb *h, join_state *s)
 {
     for (uint32_t i = 0; i < h->instance_count; i++) {
@@ -190,7 +296,7 @@ void joins_find(hb *h, join_state *s)
         for (uint32_t c = 0; c < f->call_count; c++) {
             const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
             if (!sync || (sync->kind != SYNC_JOIN && sync->kind != SYNC_JOIN_TASKS && sync->kind != SYNC_JOIN_GROUP && sync->kind != SYNC_JOIN_TEAM &&
-                          sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH))
+                          sync->kind != SYNC_BARRIER && sync->kind != SYNC_DISPATCH) || (sync->kind == SYNC_JOIN && sync->shared))
                 continue;
             join_call join = {.instance = i, .call = &f->calls[c], .sync = sync, .loop = join_loop_of(h, i, f->calls[c].insn)};
             if (sync->kind == SYNC_JOIN) {
@@ -206,6 +312,7 @@ void joins_find(hb *h, join_state *s)
         if (join.sync->kind == SYNC_JOIN) find_wrapped(h, s, &join);
     }
     find_unrolled(h, s);
+    find_destroyed(h, s);
 }
 
 bool join_is_only(const hb *h, const join_call *join, uint32_t thread)
@@ -283,7 +390,7 @@ void hb_waits_for(const hb *h, uint32_t origin, hb_points *out)
 {
     for (uint32_t j = 0; j < h->joins->joins.len; j++) {
         const join_call *join = &h->joins->joins.data[j];
-        bool waits = join->certain && join_has_number(&join->threads, origin);
+        bool waits = join->certain && !join->sync->shared && join_has_number(&join->threads, origin);
         for (uint32_t i = 0; i < join->threads.len && waits; i++)
             waits = h->origins.data[join->threads.data[i]].entry == h->origins.data[origin].entry;
         if (waits) vec_push(out, (hb_point){join->instance, join->call->insn});

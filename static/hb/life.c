@@ -159,12 +159,27 @@ static bool is_guard(const ir_func *ir, uint32_t loop, uint32_t block, uint32_t 
     return leaves && about;
 }
 
+/* The edge that an exception takes which the creation has thrown, as the last call of its block. */
+static bool has_thrown(const hb *h, const hb_origin *o, uint32_t instance, uint32_t from)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    const lift_block *b = &f->blocks[from];
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    uint32_t last = HB_NONE;
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (own->calls[c].insn >= b->first_insn && own->calls[c].insn < b->first_insn + b->insn_count) last = own->calls[c].insn;
+    for (uint32_t s = 0; s < o->sites.len; s++)
+        if (o->sites.data[s].instance == instance && o->sites.data[s].insn == last) return true;
+    return false;
+}
+
 /* The edge on which the thread could not be created. */
 static bool is_failure(const hb *h, uint32_t thread, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const hb_origin *o = &h->origins.data[thread];
     const lift_func *f = hb_instance_code(h, instance);
     value_condition c;
+    if (o->kind == HB_THREAD && f->edges[edge].kind == EDGE_PAD) return has_thrown(h, o, instance, from);
     if (f->blocks[from].end_kind != END_BRANCH || o->kind != HB_THREAD) return false;
     if (!value_test(f->ir, from, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.imm || c.code != VALUE_NOT_EQUAL) return false;
     const ir_insn *result = &f->ir->insns[c.a];

@@ -572,6 +572,20 @@ static bool is_natural(const hb *h, uint32_t origin, const part_term *t)
     return g->kind == GIFT_NUMBER && g->count > 0 && gift_is_own(h, t->instance, gift_param(ir, t->leaf), &delta) && !delta;
 }
 
+/* A remainder of a division by a power of two is `((v + s) & m) - s`, with some bits s of the sign of v: not negative either, when it is
+ * an index. */
+static bool is_remainder(const hb *h, const part_sum *sum, uint32_t i)
+{
+    const part_term *t = &sum->terms[i];
+    uint8_t op = part_code(h, t->instance)->insns[t->leaf].op;
+    for (uint32_t k = 0; k < sum->count; k++) {
+        const part_term *other = &sum->terms[k];
+        uint8_t with = part_code(h, other->instance)->insns[other->leaf].op;
+        if (other->instance == t->instance && other->factor == -t->factor && t->factor < 0 && op == IR_SHR && with == IR_AND) return true;
+    }
+    return false;
+}
+
 /* The address is a constant behind the end of the object, and something that is not negative: it is not in there, although an index
  * from there on could be negative (`array[n - i]` looks like this). */
 bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place *p)
@@ -583,7 +597,7 @@ bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place
     if (!site->size || !address_of(h, origin, t, &sum, &width) || sum.span) return false;
     bool behind = sum.add >= (int64_t)(site->start + site->size);
     for (uint32_t i = 0; i < sum.count && behind; i++)
-        behind = sum.terms[i].factor > 0 && is_natural(h, origin, &sum.terms[i]);
+        behind = is_remainder(h, &sum, i) || (sum.terms[i].factor > 0 && is_natural(h, origin, &sum.terms[i]));
     return behind;
 }
 

@@ -97,7 +97,7 @@ static bool begins_with_zero(const hb *h, const pta_place *place, uint32_t width
     return true;
 }
 
-static bool stores_zero(const hb *h, const hb_touch *t)
+bool hb_stores_zero(const hb *h, const hb_touch *t)
 {
     const ir_func *ir = hb_code(h, t->func)->ir;
     for (ir_value v = t->ir + 1; t->ir && v < ir->insn_count && ir->insns[v].insn == t->insn; v++) {
@@ -125,7 +125,7 @@ bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *o
     for (uint32_t i = 0; i < count && agreed; i++) {
         const hb_touch *touch = &h->touches.data[writes[i].touch];
         const hb_place *p = &h->places.data[writes[i].place];
-        if (!hb_overlap(&h->extents.data[p->extent], x) || stores_zero(h, touch)) continue;
+        if (!hb_overlap(&h->extents.data[p->extent], x) || hb_stores_zero(h, touch)) continue;
         hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
         bool guarded = hb_guarded(&mine, &theirs);
         if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;
@@ -246,11 +246,31 @@ static bool settle(const hb *h, uint32_t instance, value_condition *c)
     return true;
 }
 
+/* gcc makes `a | b` of `a || b`: where that was found not to be zero, and a is zero, b is not. */
+static bool settle_other(const ir_func *ir, uint32_t block, value_condition *c)
+{
+    const lift_func *f = ir->func;
+    if (c->b || c->code != VALUE_EQUAL || c->imm) return false;
+    for (uint32_t at = block; ir->blocks[at].idom != at; at = ir->blocks[at].idom) {
+        const lift_block *b = &f->blocks[at];
+        const lift_edge *e = b->pred_count == 1 ? &f->edges[f->preds[b->first_pred]] : NULL;
+        value_condition both;
+        if (!e || f->blocks[e->from].end_kind != END_BRANCH || !value_test(ir, e->from, e->kind == EDGE_TAKEN, &both) || !both.a || both.b) continue;
+        const ir_insn *either = &ir->insns[both.a];
+        if (both.code != VALUE_NOT_EQUAL || both.imm || either->op != IR_OR || !either->a || !either->b) continue;
+        ir_value x = value_plain(ir, either->a, 4), y = value_plain(ir, either->b, 4);
+        if (x != c->a && y != c->a) continue;
+        *c = (value_condition){.code = VALUE_NOT_EQUAL, .a = x == c->a ? y : x};
+        return true;
+    }
+    return false;
+}
+
 bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
     value_condition *c = &out->condition;
-    if (!value_test(f->ir, block, taken, c) || !c->a || !settle(h, instance, c) || !is_set(c)) return false;
+    if (!value_test(f->ir, block, taken, c) || !c->a || !settle(h, instance, c) || (!is_set(c) && !settle_other(f->ir, block, c))) return false;
     ir_value found = only_source(f->ir, c->a, 0, 0);
     out->touch = found ? looked_at(h, instance, f->ir, found, 0) : NULL;
     if (!out->touch || out->touch->place_count != 1) return false;

@@ -111,8 +111,11 @@ static bool take_remainder(const ir_func *ir, const value_sum *s, ir_value *of, 
     value_sum inner = value_of(ir, bits->a);
     if (s->count == 1 && inner.known && inner.count == 1 && inner.terms[0].factor == 1 && !inner.add) return *of = inner.terms[0].leaf, true;
     if (s->count != 2 || !inner.known || inner.count != 2 || inner.add || ir->insns[sign].op != IR_SHR) return false;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++)
         if (s->terms[i].leaf == sign && s->terms[i].factor != -*factor) return false;
+    value_sum first = value_of(ir, sign); /* the first one that is computed in this way, as in `inner` */
+    sign = first.known && first.count == 1 ? first.terms[0].leaf : sign;
+    for (uint32_t i = 0; i < 2; i++) {
         if (inner.terms[i].factor != 1) return false;
         if (inner.terms[i].leaf != sign) *of = inner.terms[i].leaf;
     }

@@ -15,7 +15,7 @@ typedef enum {
     SYNC_GUARD_END,
     SYNC_NUMBER,   /* returns the number of the thread in its team */
     SYNC_SECTION,  /* returns the number of a section that no other thread runs */
-    SYNC_JOIN,     /* waits for the thread whose handle is `arg` */
+    SYNC_JOIN,     /* waits for the thread whose handle is `arg`; `shared`: or has found that somebody did */
     SYNC_JOIN_TASKS, /* waits for all tasks that this thread has made */
     SYNC_JOIN_GROUP, /* the same for those made since SYNC_GROUP, and for what they have made */
     SYNC_GROUP,

@@ -77,6 +77,8 @@ const sync_entry hb_sync_table[] = {
     PLAIN("pthread_join thrd_join g_thread_join", SYNC_JOIN, 0),
     {"pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np", SYNC_JOIN, 0, -1, SYNC_ZERO, false, false, NULL},
     {"_ZNSt6thread4joinEv uv_thread_join", SYNC_JOIN, 0, -1, SYNC_ALWAYS, false, true, NULL},
+    /* A thread that nobody has waited for, nor let go, ends the program there. */
+    {"_ZNSt6threadD1Ev _ZNSt6threadD2Ev", SYNC_JOIN, 0, -1, SYNC_ALWAYS, true, true, NULL},
     PLAIN("pthread_barrier_wait uv_barrier_wait", SYNC_BARRIER, 0),
     PAIR("pthread_barrier_init", SYNC_BARRIER_INIT, 0, 2),
     PAIR("uv_barrier_init", SYNC_BARRIER_INIT, 0, 1),

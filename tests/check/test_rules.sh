@@ -14,7 +14,10 @@ score() { # LIMIT SAMPLE...
     [ ! -s "$work/err" ] || fail "$(head -1 "$work/err")"
 }
 
-score 0 pipe_ message_wrong mqueue_right sigwait_           # what is sent comes before what is received; a token goes round
+score 0 pipe_ message_ mqueue_right sigwait_ connect_wrong socket_right # what is sent comes before what is received; a token goes round
+score 0 barrier_wrong echo_wrong                            # narrow barriers; branches that tell the same
+score 0 sem_right cpp_detach_wrong                          # a ring of slots; threads that are let go
+score 25 socket_wrong ring_wrong mqueue_wrong               # what a message names (not where its loop is unrolled)
 score 0 exit_ timedlock_ rwlock_right once_right            # whoever joins; locks that may not be had; what a once has passed
 score 0 key_right c11_right process_fork_right              # keys and their destructors; the child of a fork
 score 0 io_right ranges_right                               # numbers, through library functions
