@@ -4,15 +4,17 @@
 
 #define SELF_BUSY    8 /* probe_thread; with `pending` behind it */
 #define SELF_PENDING 12
-#define SELF_WAITING 336
-#define SELF_STACKS  11736
+#define SELF_WAITING 344
+#define SELF_STACKS  11744
+#define SELF_HIGH    280
+#define SELF_PARTS   3552
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4
 #define MEMO_SP     8
 #define MEMO_COUNT  16
 #define MEMO_WORDS  24
-#define MEMO_PAIR   1328 /* of two memos */
+#define MEMO_PAIR   688 /* of two memos */
 #define MEMO_MASK   2047
 
 #define THREAD_EPOCH   0 /* thread_state */
@@ -25,6 +27,14 @@
 #define THREAD_CLOCK   5048
 
 #define CORE_RESETTING 16802024 /* core_state */
+
+#define CORE_REGIONS   16
+#define CORE_CLEARED   16777280
+#define CORE_SPLITS    16802120
+#define SPLIT_SHIFT    16
+
+#define PART_KIND 2048 /* bytes of a table of parts */
+#define PART_MASK 127
 
 #define PAGES        0x10000000 /* region; the rest: block */
 #define PAGE_SEQ     0
