@@ -22,11 +22,50 @@
         jb      \no
         .endm
 
+        /* A read of cells with a small read vector that nobody else has, and that the thread is in (readers_renew). */
+        .macro vector size, no
+        mov     (%rdi), %r10d
+        ordered %r10d, \no
+        mov     12(%rdi), %esi
+        .if \size == 8
+        mov     16(%rdi), %r10d
+        ordered %r10d, \no
+        cmp     %esi, 28(%rdi)
+        jne     \no
+        .endif
+        test    $0x70000000, %esi
+        jne     \no
+        and     $0x0fffffff, %esi
+        mov     %esi, %ecx
+        shr     $VECTOR_SHIFT, %ecx
+        mov     THREAD_CORE(%rdx), %r10
+        mov     CORE_VECTORS(%r10,%rcx,8), %r10
+        and     $(1 << VECTOR_SHIFT) - 1, %esi
+        lea     (%rsi,%rsi,4), %rsi
+        lea     (%r10,%rsi,8), %rsi
+        cmpl    $\size / 4, (%rsi)
+        jne     \no
+        mov     4(%rsi), %ecx
+24:     mov     (%rsi,%rcx,8), %r10d
+        xor     %r9d, %r10d
+        shr     $22, %r10d
+        je      25f
+        dec     %ecx
+        jg      24b
+        jmp     \no
+25:     mov     %r9d, (%rsi,%rcx,8)
+        mov     %r8d, 4(%rsi,%rcx,8)
+        mov     %r9d, 4(%rdi)
+        .if \size == 8
+        mov     %r9d, 20(%rdi)
+        .endif
+        .endm
+
         /* Requires the page (at r10 from PAGES of the region), the epoch in r9 and the site in r8. */
         .macro cells size, is_write, no
         cmpw    $IS_FINE, PAGES+PAGE_FORM(%rsi,%r10)
         jne     \no
-        mov     PAGES+PAGE_OBJECTS(%rsi,%r10), %rcx
+        mov     PAGES+PAGE_ATOMICS(%rsi,%r10), %rcx
         test    %rcx, %rcx
         je      1f
         mov     %edi, %r10d
@@ -35,14 +74,18 @@
         jc      \no
 1:      lea     (%rsi,%rdi,4), %rdi
         mov     (%rdi), %rsi
+        cmpl    $0, 12(%rdi)
+        .if \is_write
+        js      \no
+        .else
+        js      23f
+        .endif
         .if \size == 8
         cmp     %rsi, 16(%rdi)
         jne     \no
         cmpl    $0, 28(%rdi)
         js      \no
         .endif
-        cmpl    $0, 12(%rdi)
-        js      \no
         mov     %esi, %r10d
         ordered %r10d, \no
         shr     $32, %rsi
@@ -63,6 +106,9 @@
         mov     %r9d, 20(%rdi)
         mov     %r8d, 28(%rdi)
         .endif
+        jmp     26f
+23:     vector  \size, \no
+26:
         .endif
         .endm
 
@@ -84,10 +130,10 @@
         mov     probe_self@gottpoff(%rip), %r10
         add     %fs:SELF_STACKS(%r10), %r9
         cmp     %ecx, MEMO_SITE(%r9)
-        jne     \no
+        jne     5f
         cmp     %r8, MEMO_SP(%r9)
-        jne     \no
-        cmpq    $0, %fs:SELF_BUSY(%r10)
+        jne     5f
+6:      cmpq    $0, %fs:SELF_BUSY(%r10)
         jne     \no
         cmpb    $0, %fs:SELF_WAITING(%r10)
         jne     \no
@@ -103,6 +149,12 @@
         jmp     4f
 3:      xor     %r9d, %r9d
         jmp     1b
+5:      add     $MEMO_PAIR / 2, %r9
+        cmp     %ecx, MEMO_SITE(%r9)
+        jne     \no
+        cmp     %r8, MEMO_SP(%r9)
+        je      6b
+        jmp     \no
 4:      mov     MEMO_RESULT(%r9), %r8d
         and     $0x7fffffff, %r8d
         je      \no
@@ -203,7 +255,7 @@
         .macro bytes size, is_write, no
         cmpw    $IS_FINE, PAGES+PAGE_FORM(%rsi,%r10)
         jne     \no
-        mov     PAGES+PAGE_OBJECTS(%rsi,%r10), %rcx
+        mov     PAGES+PAGE_ATOMICS(%rsi,%r10), %rcx
         test    %rcx, %rcx
         je      1f
         mov     %edi, %r10d

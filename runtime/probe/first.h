@@ -5,9 +5,9 @@
 #define SELF_BUSY    8 /* probe_thread; with `pending` behind it */
 #define SELF_PENDING 12
 #define SELF_WAITING 344
-#define SELF_STACKS  11744
+#define SELF_STACKS  17872
 #define SELF_HIGH    280
-#define SELF_PARTS   3552
+#define SELF_PARTS   9680
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4
@@ -23,8 +23,8 @@
 #define THREAD_HEAD    44
 #define THREAD_TAIL    48
 #define THREAD_PENDING 1336
-#define THREAD_SLOW    4968
-#define THREAD_CLOCK   5048
+#define THREAD_SLOW    4976
+#define THREAD_CLOCK   5056
 
 #define CORE_RESETTING 16802024 /* core_state */
 
@@ -32,6 +32,8 @@
 #define CORE_CLEARED   16777280
 #define CORE_SPLITS    16802120
 #define SPLIT_SHIFT    16
+#define CORE_VECTORS   16834912
+#define VECTOR_SHIFT   16
 
 #define PART_KIND 2048 /* bytes of a table of parts */
 #define PART_MASK 127
@@ -39,7 +41,7 @@
 #define PAGES        0x10000000 /* region; the rest: block */
 #define PAGE_SEQ     0
 #define PAGE_FORM    4
-#define PAGE_OBJECTS 16
+#define PAGE_ATOMICS 48
 #define PAGE_OWNER   24
 #define IS_FINE      1
 #define IS_SHARED    2

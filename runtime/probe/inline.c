@@ -179,23 +179,24 @@ static uint32_t cells_of(const check_plan *p)
  * still is true. Registers are as emit_cells has left them. */
 static void emit_known(builder *b, const check_plan *p, slow_part *s)
 {
-    const int32_t self = probe.self_offset;
     const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0, site = probe.records[s->record].site;
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
+    const int32_t known = probe.self_offset + (int32_t)offsetof(probe_thread, known) +
+                          (int32_t)(site % PROBE_KNOWN * sizeof(probe_known));
+    emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, epoch));
     slow_jump(b, s, JNE, SLOW_READERS);
     for (uint32_t cell = 0; cell < cells_of(p); cell++) {
         const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
                           (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
         if (!cell) {
             emit_load32(&b->c, p->c, m);
-            emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + site % PROBE_KNOWN * 4));
+            emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, readers));
         } else {
             emit_compare32(&b->c, p->c, m);
         }
         slow_jump(b, s, JNE, SLOW_READERS);
     }
-    emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
-    emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
+    emit_load32(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
+    emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, given_back));
     slow_jump(b, s, JNE, SLOW_READERS);
     emit_done(b, s);
 }

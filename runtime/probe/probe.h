@@ -188,6 +188,14 @@ typedef struct {
 } probe_part;
 enum { PROBE_PARTS = 128, PART_KINDS = 4 }; /* read or written, one byte or two */
 
+/* For checks of data that several threads read: the read vector that was found there. The thread's epoch is in it, as long as
+ * this is its epoch and so many vectors were given back (the lower half of that; it cannot come round in one epoch). */
+typedef struct {
+    uint32_t readers, epoch; /* epoch 0: empty */
+    uint32_t given_back;
+    uint32_t unused;
+} probe_known;
+
 typedef struct probe_call probe_call;
 
 typedef struct {             /* of one thread; entry.S knows the first members */
@@ -207,10 +215,7 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their sites: the read vector that was found there.
-     * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
-    uint32_t known[PROBE_KNOWN];
-    uint64_t known_epoch, known_given_back;
+    probe_known known[PROBE_KNOWN]; /* by sites */
     probe_part parts[PART_KINDS][PROBE_PARTS]; /* by the lowest bits of the address */
     struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;

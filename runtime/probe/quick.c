@@ -31,18 +31,32 @@ IS_AT(core_state, resetting, CORE_RESETTING);
 IS_AT(core_state, pub.regions, CORE_REGIONS);
 IS_AT(core_state, pub.cleared, CORE_CLEARED);
 IS_AT(core_state, pools[POOL_SPLIT].chunks, CORE_SPLITS);
+IS_AT(core_state, pools[POOL_READERS].chunks, CORE_VECTORS);
 IS_AT(region, pages, PAGES);
 IS_AT(block, seq, PAGE_SEQ);
 IS_AT(block, form, PAGE_FORM);
-IS_AT(block, objects, PAGE_OBJECTS);
+IS_AT(block, atomics, PAGE_ATOMICS);
 IS_AT(block, owner, PAGE_OWNER);
 _Static_assert(2 * sizeof(stack_memo) == MEMO_PAIR && STACK_MEMOS == MEMO_MASK + 1, "first.h");
 _Static_assert(sizeof(split_block) == 64 && sizeof(split_block) << SPLIT_SHIFT == POOL_CHUNK_BYTES, "first.S");
+_Static_assert(VECTOR_BLOCK == 40 && VECTOR_BLOCK << VECTOR_SHIFT <= POOL_CHUNK_BYTES &&
+                   VECTOR_BLOCK << (VECTOR_SHIFT + 1) > POOL_CHUNK_BYTES, "first.S: the smallest read vectors");
 _Static_assert(PROBE_PARTS == PART_MASK + 1 && sizeof(probe_part) == 16 && sizeof probe_self.parts[0] == PART_KIND, "first.h");
 _Static_assert(FT_REGION_BITS == 26 && FT_REGION_COUNT == 1 << 21 && CELL_SPLIT == 0xffffffff, "first.S");
 _Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
 _Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
 _Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
+
+/* A handler that came in between would find nothing, but never something wrong. */
+static inline void remember_known(probe_known *known, ft_site readers, uint32_t epoch, uint32_t given_back)
+{
+    __atomic_store_n(&known->epoch, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    known->readers = readers;
+    known->given_back = given_back;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&known->epoch, epoch, __ATOMIC_RELAXED);
+}
 
 /* What others read too: has this thread read it in this epoch? The inlined code is told what it has to look for. */
 static inline bool is_known(probe_thread *self, const thread_state *t, const region *r, uint64_t addr, uint32_t size,
@@ -60,13 +74,7 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
         if (!(readers & WHERE_READERS) || !readers_known(core, t, readers, epoch)) return false;
     }
     if (!readers) return true;
-    const uint64_t given_back = t->known[readers % KNOWN].given_back;
-    if (self->known_epoch != epoch || self->known_given_back != given_back) {
-        memset(self->known, 0xff, sizeof self->known); /* no vector has this number, while 0 is in a cell that nobody has read */
-        self->known_epoch = epoch;
-        self->known_given_back = given_back;
-    }
-    self->known[site % PROBE_KNOWN] = readers;
+    remember_known(&self->known[site % PROBE_KNOWN], readers, epoch, (uint32_t)t->known[readers % KNOWN].given_back);
     return true;
 }
 
