@@ -15,7 +15,7 @@
 #define MEMO_COUNT  16
 #define MEMO_WORDS  24
 #define MEMO_PAIR   688 /* of two memos */
-#define MEMO_MASK   2047
+#define MEMO_MASK   4095
 
 #define THREAD_EPOCH   0 /* thread_state */
 #define THREAD_INSIDE  4

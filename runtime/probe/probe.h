@@ -309,7 +309,7 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
 /* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. The lower half of
  * a word is enough: a return address or a frame pointer that differs in the upper half only is as good as impossible. */
-enum { STACK_MEMOS = 2048, STACK_WORDS = 40 };
+enum { STACK_MEMOS = 4096, STACK_WORDS = 40 };
 typedef struct {
     ft_site site, result; /* result 0: empty */
     uint64_t sp;
