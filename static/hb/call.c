@@ -1,5 +1,6 @@
 /* The calls of each function in the order of its instructions, and where each instance of a call goes. */
 #include "static/hb/private.h"
+#include "static/hb/value.h"
 
 static int by_insn(const void *a, const void *b)
 {
@@ -19,6 +20,64 @@ static void find_values(hb_func *f, const ir_func *ir)
                 break;
             }
     }
+}
+
+/* What a call of longjmp returns from setjmp: never 0. */
+static void note_jump(hb *h, const ir_func *ir, const hb_call *call)
+{
+    hb_jumps *jumps = &h->jumps;
+    ir_value v = call->value ? value_plain(ir, ir->args[ir->insns[call->value].a + IR_CALL_RSI], 4) : 0;
+    if (!v || ir->insns[v].op != IR_CONST) {
+        jumps->others = true;
+        return;
+    }
+    int32_t value = (int32_t)ir->insns[v].imm ? (int32_t)ir->insns[v].imm : 1;
+    for (uint32_t i = 0; i < jumps->count; i++)
+        if (jumps->values[i] == value) return;
+    if (jumps->count == sizeof jumps->values / sizeof *jumps->values)
+        jumps->others = true;
+    else
+        jumps->values[jumps->count++] = value;
+}
+
+static void note_jumps(hb *h, uint32_t func)
+{
+    const hb_func *own = &h->funcs[func];
+    for (uint32_t c = 0; hb_code(h, func) && c < own->call_count; c++) {
+        uint32_t callee = h->program->calls.data[own->calls[c].call].func;
+        if (callee != PTA_NO_FUNC && strstr(h->program->funcs.data[callee].name, "longjmp")) note_jump(h, hb_code(h, func)->ir, &own->calls[c]);
+    }
+}
+
+static bool holds(uint8_t code, int32_t a, int32_t b)
+{
+    switch (code & 14) {
+    case 2: return ((uint32_t)a < (uint32_t)b) != (code & 1);
+    case 4: return (a == b) != (code & 1);
+    case 6: return ((uint32_t)a <= (uint32_t)b) != (code & 1);
+    case 12: return (a < b) != (code & 1);
+    case 14: return (a <= b) != (code & 1);
+    default: return true;
+    }
+}
+
+/* Who has the buffer and is not analysed, or cancels the thread, may jump with any value but 0. */
+bool hb_never_jumps(const hb *h, uint32_t instance, const hb_call *call, uint8_t code, int64_t imm)
+{
+    const pta_call *c = &h->program->calls.data[call->call];
+    if (code == VALUE_EQUAL && !imm) return true;
+    if (h->jumps.others || !h->jumps.count || c->args[0].var == PTA_NO_VAR || strstr(h->program->funcs.data[c->func].name, "sigsetjmp")) return false;
+    for (uint32_t i = 0; i < h->jumps.count; i++)
+        if (holds(code, h->jumps.values[i], (int32_t)imm)) return false;
+    pta_places buffers = {0};
+    hb_points_to(h, instance, c->args[0], &buffers);
+    bool own = buffers.len;
+    for (uint32_t i = 0; i < buffers.len && own; i++) {
+        uint8_t kind = h->program->sites.data[buffers.data[i].site].kind;
+        own = kind != PTA_EXTERNAL && kind != PTA_WILD;
+    }
+    vec_free(&buffers);
+    return own;
 }
 
 static void open_func(hb *h, uint32_t func)
@@ -147,8 +206,10 @@ void hb_calls_open(hb *h)
         if (!pta_instance_at(h->p, i, &h->instances[i])) h->instances[i].func = PTA_NO_FUNC;
     h->call_insn = base_alloc_zero(h->program->calls.len, sizeof *h->call_insn);
     h->funcs = base_alloc_zero(h->program->funcs.len, sizeof *h->funcs);
-    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+    for (uint32_t f = 0; f < h->program->funcs.len; f++) {
         open_func(h, f);
+        note_jumps(h, f);
+    }
     h->edge_count = pta_call_graph(h->p, &h->edges);
     if (h->edge_count) qsort(h->edges, h->edge_count, sizeof *h->edges, by_caller);
     drop_shares(h);

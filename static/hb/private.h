@@ -21,6 +21,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
+    uint8_t reached; /* the same of all its blocks */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -93,6 +94,12 @@ typedef struct { /* order.c */
     map64 stance_pairs;  /* whether they are ordered, and why not */
 } hb_positions;
 
+typedef struct { /* what the program's calls of longjmp give to setjmp */
+    int32_t values[4]; /* in the order of functions, each once */
+    uint32_t count;
+    bool others;       /* and what else is not known */
+} hb_jumps;
+
 typedef struct { /* process.c: a shared mapping of a file */
     uint32_t func;
     uint32_t call; /* IR_CALL */
@@ -156,6 +163,8 @@ struct hb {
     struct hb_gathers *gathers;
     struct hb_nests *nests;
     struct hb_barriers *barriers;
+    struct hb_letters *letters;
+    struct hb_rings *rings;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
@@ -165,6 +174,7 @@ struct hb {
     uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
+    hb_jumps jumps;
 };
 
 static inline bool hb_bit(const uint64_t *set, uint32_t i)
@@ -206,6 +216,8 @@ const hb_call *hb_call_at(const hb *h, uint32_t func, uint32_t insn);
 /* What a call means, whether it names its callee or not. */
 const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *call);
 uint32_t hb_block_of(const lift_func *f, uint32_t insn);
+/* A setjmp of this call does not return for the second time with a value of which this holds. */
+bool hb_never_jumps(const hb *h, uint32_t instance, const hb_call *call, uint8_t code, int64_t imm);
 bool hb_spawns(const hb *h, const pta_call_edge *edge);
 
 /* The IR_ACCESS of an access, or 0. */
@@ -316,6 +328,18 @@ void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- letter.c ---- */
+void hb_letters_open(hb *h);
+void hb_letters_close(hb *h);
+/* One uses what a message names, which the other has sent when it was done with it. */
+bool hb_letters_order(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+
+/* --- ring.c ---- */
+void hb_rings_open(hb *h);
+void hb_rings_close(hb *h);
+/* Both are to slots of a ring that two semaphores count. */
+bool hb_rings_order(hb *h, const hb_touch *a, const hb_touch *b);
 
 /* --- nest.c ---- */
 void hb_nests_close(hb *h);

@@ -45,7 +45,7 @@ uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RA
 {
     uint32_t n = 0;
     for (const char *at = touch->text; *at && n < SYNC_RANGES; n++) {
-        sync_range r = {.write = *at == 'w', .arg = (uint8_t)(at[1] - '0'), .size_arg = -1, .times_arg = -1};
+        sync_range r = {.write = *at != 'r', .frees = *at == 'f', .arg = (uint8_t)(at[1] - '0'), .size_arg = -1, .times_arg = -1};
         at += 2;
         if (*at == ':') {
             r.size_arg = (int8_t)(at[1] - '0');
@@ -71,6 +71,7 @@ uint16_t hb_sync_asks(const char *name)
     const sync_entry *entry = hb_sync_find(name);
     if (entry && entry->arg >= 0) asks |= (uint16_t)(1u << entry->arg);
     if (entry && entry->other >= 0) asks |= (uint16_t)(1u << entry->other);
+    if (strstr(name, "setjmp")) asks |= 1; /* whose buffer it is */
     const sync_touch *touch = hb_sync_touch_find(name);
     sync_range ranges[SYNC_RANGES];
     for (uint32_t i = 0, n = touch ? hb_sync_touch_ranges(touch, ranges) : 0; i < n; i++)

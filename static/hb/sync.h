@@ -21,6 +21,7 @@ typedef enum {
     SYNC_GROUP,
     SYNC_JOIN_TEAM,
     SYNC_BARRIER,
+    SYNC_BARRIER_INIT, /* the barrier `arg`, for as many as the argument `other` says */
     SYNC_POST,     /* a semaphore */
     SYNC_WAIT,
     SYNC_SEM_INIT, /* `other` is the argument that holds the first value */
@@ -29,6 +30,10 @@ typedef enum {
     SYNC_PIPE,     /* makes two descriptors in what `arg` points to: what is sent to the second is received from the first */
     SYNC_SOCKETS,  /* the same, in both directions */
     SYNC_QUEUE,    /* returns a descriptor to which messages are sent and from which they are received; `other`: how many there are */
+    SYNC_BIND,     /* gives the descriptor `arg` the address `other` */
+    SYNC_ACCEPT,   /* returns a descriptor that is the other end of one which has been connected to that address */
+    SYNC_CONNECT,  /* connects the descriptor `arg` with the address `other` */
+    SYNC_CLOSE,    /* whoever receives from the other end finds that there is nothing more */
     SYNC_KILL,     /* sends the signal `arg` */
     SYNC_SIGWAIT,  /* waits for one of the signals of the set `arg` */
     SYNC_SIGNALFD, /* returns a descriptor that receives them */
@@ -62,7 +67,7 @@ typedef struct {
 typedef struct {
     const char *names;
     const char *text; /* `w0:2 r1:2`: writes what argument 0 points to, as many bytes as argument 2 says; without a colon: an
-                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes */
+                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes; `f0`: frees what argument 0 points to */
 } sync_touch;
 
 extern const sync_entry hb_sync_table[];
@@ -76,6 +81,7 @@ const sync_touch *hb_sync_touch_find(const char *name);
 
 typedef struct {
     bool write;
+    bool frees;
     uint8_t arg;
     int8_t size_arg;  /* -1: none */
     int8_t times_arg; /* the size is the product of two arguments; -1: it is not */

@@ -108,7 +108,13 @@ static bool is_thread_state(const hb *h, const pta_place *place)
 enum { MOST_FACTS = 2048 }; /* of a pointer: most of them would have to be out of bounds to leave few places */
 enum { MOST_PLACES = 48 }; /* an access that may be to more places than this is as good as unknown: it is counted, and makes no pairs */
 
-static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open)
+/* What free() is called with: a pointer into a variable is one that the analysis could not tell from another. */
+static bool is_freed(uint8_t kind)
+{
+    return kind != PTA_STATIC && kind != PTA_TLS && kind != PTA_FRAME;
+}
+
+static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open, bool frees)
 {
     touch.first_place = h->places.len;
     bool unknown = false, any = false;
@@ -119,7 +125,7 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     }
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_site *site = &h->program->sites.data[places->data[i].site];
-        if (site->kind == PTA_FUNCTION || site->constant) continue;
+        if (site->kind == PTA_FUNCTION || site->constant || (frees && !is_freed(site->kind))) continue;
         unknown |= site->kind == PTA_EXTERNAL || site->kind == PTA_WILD;
         any = true;
         hb_extent x = hb_extent_of(h, &places->data[i], width, open);
@@ -153,7 +159,7 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
         pta_access_places_in(h->p, instance, access, places);
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
-        add_touch(h, touch, places, access->width, access->flags & IR_REP);
+        add_touch(h, touch, places, access->width, access->flags & IR_REP, false);
     }
 }
 
@@ -172,7 +178,7 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
                           .width = size && size < UINT16_MAX ? (uint16_t)size : 0};
-        add_touch(h, touch, places, size, !size);
+        add_touch(h, touch, places, size, !size, ranges[i].frees);
     }
 }
 
