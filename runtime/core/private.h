@@ -185,8 +185,7 @@ typedef struct thread_state {
     uint32_t told_lock;
     magazine magazines[POOLS];
     readers_memo memos[MEMOS];
-    uint32_t memos_used;  /* a bit for each that is not empty */
-    uint32_t memos_epoch; /* in which they were made */
+    uint32_t memos_used; /* a bit for each that is not empty */
     known_readers known[KNOWN];
     ft_stats stats; /* its part of them, kept when the state is used for another thread */
     uint32_t clock[FT_SLOTS + 1];

@@ -133,8 +133,6 @@ bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epo
     for (uint32_t i = 1; i < count; i++)
         if (__atomic_load_n(&cells[i].read_site, __ATOMIC_RELAXED) != readers) return false;
     if (!(readers & WHERE_READERS)) return false;
-    if (t->memos_epoch != epoch) readers_forget_memos(t); /* they would hold it for nothing */
-    t->memos_epoch = epoch;
     read_vector *v = vector_at(core, readers);
     if (__atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) != count) return false;
     const uint32_t n = __atomic_load_n(&v->count, __ATOMIC_RELAXED);
@@ -153,8 +151,6 @@ bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epo
 void readers_add(access_state *a, ft_cell *c)
 {
     if (readers_renew(a->t, c, 1, a->epoch, a->where)) return;
-    if (a->t->memos_epoch != a->epoch) readers_forget_memos(a->t);
-    a->t->memos_epoch = a->epoch;
     readers_memo *memo = memo_at(a, c);
     if (memo->result && memo->read == c->read && memo->read_site == c->read_site && memo->epoch == a->epoch &&
         memo->where == a->where) {

@@ -23,8 +23,8 @@
 #define THREAD_HEAD    44
 #define THREAD_TAIL    48
 #define THREAD_PENDING 1336
-#define THREAD_SLOW    4976
-#define THREAD_CLOCK   5056
+#define THREAD_SLOW    4968
+#define THREAD_CLOCK   5048
 
 #define CORE_RESETTING 16802024 /* core_state */
 
