@@ -105,7 +105,8 @@ typedef struct {
     uint64_t objects; /* page: in which of its 64 lines there may be synchronisation objects; chunk: or 0 */
     struct thread_state *owner; /* page: lock.c */
     ft_cell cell;               /* when compact */
-    uint64_t filler[2];
+    uint64_t atomics; /* page: in which of its lines there may be locations of atomic instructions */
+    uint64_t filler;
 } block;
 _Static_assert(sizeof(block) == 64, "a power of two: it is an index's factor");
 
@@ -184,6 +185,7 @@ typedef struct thread_state {
     uint32_t told_lock;
     magazine magazines[POOLS];
     readers_memo memos[MEMOS];
+    uint32_t memos_used; /* a bit for each that is not empty */
     known_readers known[KNOWN];
     ft_stats stats; /* its part of them, kept when the state is used for another thread */
     uint32_t clock[FT_SLOTS + 1];
@@ -428,10 +430,19 @@ static inline void *pool_at(const pool *p, uint32_t number)
 }
 
 /* readers.c */
+typedef struct {
+    uint32_t refs; /* cells and memos that have it; of one that is free: the pool's link */
+    uint32_t count;
+    uint64_t entry[]; /* site in the high half, epoch in the low half */
+} read_vector;
+enum { VECTOR_SMALLEST = 4, VECTOR_BLOCK = 2 * sizeof(uint32_t) + VECTOR_SMALLEST * sizeof(uint64_t) };
 uint32_t readers_block_size(unsigned class);
 bool readers_have(const core_state *core, ft_site readers, uint32_t epoch);
 void readers_add(access_state *a, ft_cell *c); /* a read that is not ordered after all readers of c */
-void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where); /* the same, in the cell itself */
+/* The same, in the cell itself. */
+void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where);
+/* The same for `count` cells that have one vector, if they alone have it, and the thread is in it already. False: not so. */
+bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epoch, ft_site where);
 void readers_hold(core_state *core, ft_site readers, uint32_t times);
 void readers_drop(thread_state *t, ft_site readers, uint32_t times);
 void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size);
@@ -507,7 +518,7 @@ region *region_make(core_state *core, uint64_t addr); /* the same; made when it 
 bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size);
 /* Makes the access to a part of one page that is fine already; false: it is not, and perhaps not all was done. */
 bool shadow_apply_in_page(access_state *a, uint64_t addr, uint64_t size);
-/* `size` bytes of one cell, if its page is fine, with no synchronisation object near. Requires a thread that is inside. */
+/* `size` bytes of one cell, if its page is fine, with no location of atomic instructions near. Requires a thread that is inside. */
 bool shadow_apply_part(thread_state *t, region *r, uint64_t addr, uint32_t size, access_op op, ft_site where);
 void shadow_apply(access_state *a, uint64_t addr, uint64_t size);
 void shadow_apply_strided(access_state *a, ft_strided elements); /* ascending, not overlapping */
@@ -554,7 +565,7 @@ void core_reset(thread_state *t, reset_kind kind, uint32_t seen);
 void sync_reset(core_state *core, bool unlock);                         /* nothing was released anywhere */
 void sync_forget_range(core_state *core, uint64_t addr, uint64_t size); /* the objects there are no more */
 bool sync_is_atomic_object(core_state *core, uint64_t addr);
-static inline uint64_t sync_line(uint64_t addr) /* the bit of its line in `objects` of its page */
+static inline uint64_t sync_line(uint64_t addr) /* the bit of its line in `objects` and `atomics` of its page */
 {
     return (uint64_t)1 << (addr >> 6 & 63);
 }
@@ -562,7 +573,7 @@ static inline bool sync_is_atomic(core_state *core, uint64_t addr) /* plain acce
 {
     const region *r = region_at(core, addr);
     if (!r) return false;
-    uint64_t lines = __atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].objects, __ATOMIC_ACQUIRE);
+    uint64_t lines = __atomic_load_n(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].atomics, __ATOMIC_ACQUIRE);
     return lines & sync_line(addr) && sync_is_atomic_object(core, addr);
 }
 void sync_plain_read(thread_state *t, uint64_t addr); /* a plain read of such a location is about to happen */

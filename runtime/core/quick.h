@@ -1,5 +1,5 @@
 /* The first access of an epoch to whole cells of one fine page, or to a part of one cell, where nothing is special: no
- * race, no synchronisation object near. This is what most accesses are that the same-epoch path does not settle, so
+ * race, no location of atomic instructions near. This is what most accesses are that the same-epoch path does not settle, so
  * engines compile it into their own slow path; check.c does the same for ft_read and ft_write.
  *
  *     region *r = quick_begin(t, addr, size);
@@ -62,6 +62,16 @@ __attribute__((always_inline)) static inline bool quick_cell(thread_state *t, ft
     return true;
 }
 
+/* Are all of them written before, and none of them by parts? */
+static inline bool is_ordered_before(const thread_state *t, const ft_cell *cells, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t write = __atomic_load_n(&cells[i].write, __ATOMIC_RELAXED);
+        if (write == CELL_SPLIT || !is_ordered(t, write)) return false;
+    }
+    return true;
+}
+
 __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, region *r, uint64_t addr, uint64_t size,
                                                               access_op op, ft_site where)
 {
@@ -71,12 +81,17 @@ __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, r
     if (unlikely(!epoch)) return true;
     if (unlikely(size < FT_GRANULE)) return shadow_apply_part(t, r, addr, (uint32_t)size, op, where);
     page_lock(t, page);
-    /* Synchronisation objects that come later come with a wipe, which wants the lock. */
-    const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_RELAXED);
+    /* Atomic locations that come later come with a wipe, which wants the lock. */
+    const uint64_t lines = __atomic_load_n(&page->atomics, __ATOMIC_RELAXED);
     bool done = likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) &&
                 likely(!lines || !(lines & (sync_line(addr) | sync_line(addr + size - 1))));
     ft_cell *cells = &r->cells[at / FT_GRANULE];
     const uint64_t count = size / FT_GRANULE;
+    if (done && op == OP_READ && count > 1 && unlikely(__atomic_load_n(&cells[0].read_site, __ATOMIC_RELAXED) & WHERE_READERS) &&
+        is_ordered_before(t, cells, count) && readers_renew(t, cells, (uint32_t)count, epoch, where)) {
+        page_unlock(t, page);
+        return true;
+    }
 #pragma GCC unroll 2
     for (uint64_t i = 0; i < count && done; i++)
         done = quick_cell(t, &cells[i], epoch, op, where);
@@ -97,7 +112,7 @@ __attribute__((always_inline)) static inline bool quick_apply_own(thread_state *
     const uint64_t epochs = __atomic_load_n(&cell[0], __ATOMIC_RELAXED);
     const uint64_t sites = __atomic_load_n(&cell[1], __ATOMIC_RELAXED);
     const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);
-    const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_RELAXED);
+    const uint64_t lines = __atomic_load_n(&page->atomics, __ATOMIC_RELAXED);
     bool done = likely(write != CELL_SPLIT) && likely(!(sites >> 32 & WHERE_READERS)) && likely(is_ordered(t, write)) &&
                 likely(is_ordered(t, read)) && likely(!lines || !(lines & sync_line(addr))) &&
                 likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) && likely(epoch != 0);

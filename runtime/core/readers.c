@@ -1,15 +1,19 @@
 /* The readers of a cell when one epoch cannot name them: read vectors.
  *
- * A vector is a set of epochs with their sites, none ordered before another. It never changes once a cell has it, so
- * any number of cells can share it; it counts them. Threads that sweep over an array, each in one epoch, take every
- * cell through the same sets, so each thread remembers the last steps it made (a memo), and the cells of the array
+ * A vector is a set of epochs with their sites. It does not change once several cells have it, so any number of cells can
+ * share it; it counts them. Threads that sweep over an array, each in one epoch, take every
+ * cell through the same sets, so each thread remembers the last steps it made in this epoch (a memo), and the cells of the array
  * share a few vectors instead of having one each.
+ *
+ * The vector of one cell, or of all cells of one access, which nobody else has, is changed in place by who is in it already:
+ * only its own entry, so that whatever others know of the vector stays true. What many threads read all the time, while they
+ * synchronise often, costs no new vector each time.
  *
  * A thread also remembers of some vectors that its epoch is in them, so that it need not look. This is true as long as
  * no vector is given back: the number of those that were is remembered with it.
  *
  * Leaving out readers that are ordered before the new one is exact: whoever races with them and comes later is not
- * ordered after the new reader either, and races with it.
+ * ordered after the new reader either, and races with it. So is keeping them.
  *
  *   31   30  28 27                0
  *   +---+------+------------------+
@@ -17,13 +21,7 @@
  *   +---+------+------------------+ */
 #include "runtime/core/private.h"
 
-enum { NUMBER_BITS = 28, CLASS_MASK = 7, SMALLEST = 4 };
-
-typedef struct {
-    uint32_t refs; /* cells and memos that have it; of one that is free: the pool's link */
-    uint32_t count;
-    uint64_t entry[]; /* site in the high half, epoch in the low half */
-} read_vector;
+enum { NUMBER_BITS = 28, CLASS_MASK = 7 };
 
 static unsigned class_of(ft_site readers)
 {
@@ -35,7 +33,7 @@ static uint32_t number_of(ft_site readers)
 }
 static uint32_t capacity_of(unsigned class)
 {
-    return SMALLEST << 2 * class;
+    return VECTOR_SMALLEST << 2 * class;
 }
 uint32_t readers_block_size(unsigned class)
 {
@@ -97,13 +95,15 @@ static void memo_clear(thread_state *t, readers_memo *m)
     readers_drop(t, m->read_site, 1);
     readers_drop(t, m->result, 1);
     m->result = 0;
+    t->memos_used &= ~(1u << (m - t->memos));
 }
 
 void readers_forget_memos(thread_state *t)
 {
-    for (unsigned i = 0; i < MEMOS; i++)
-        memo_clear(t, &t->memos[i]);
+    while (t->memos_used)
+        memo_clear(t, &t->memos[__builtin_ctz(t->memos_used)]);
 }
+_Static_assert(MEMOS == 32, "bits of memos_used");
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
@@ -126,8 +126,31 @@ static uint64_t reader_of(const ft_cell *c, const read_vector *v, uint32_t i)
     return v ? __atomic_load_n(&v->entry[i], __ATOMIC_RELAXED) : (uint64_t)c->read_site << 32 | c->read;
 }
 
+bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epoch, ft_site where)
+{
+    const core_state *core = core_of_thread(&t->pub);
+    const ft_site readers = __atomic_load_n(&cells[0].read_site, __ATOMIC_RELAXED);
+    for (uint32_t i = 1; i < count; i++)
+        if (__atomic_load_n(&cells[i].read_site, __ATOMIC_RELAXED) != readers) return false;
+    if (!(readers & WHERE_READERS)) return false;
+    read_vector *v = vector_at(core, readers);
+    if (__atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) != count) return false;
+    const uint32_t n = __atomic_load_n(&v->count, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t there = (uint32_t)__atomic_load_n(&v->entry[i], __ATOMIC_RELAXED);
+        if (epoch_slot(there) != epoch_slot(epoch) || !is_ordered(t, there)) continue;
+        if (there != epoch) __atomic_store_n(&v->entry[i], (uint64_t)where << 32 | epoch, __ATOMIC_RELEASE);
+        for (uint32_t k = 0; k < count; k++)
+            __atomic_store_n(&cells[k].read, epoch, __ATOMIC_RELEASE);
+        readers_learn(t, readers, epoch, __atomic_load_n(&core->pub.given_back, __ATOMIC_ACQUIRE));
+        return true;
+    }
+    return false;
+}
+
 void readers_add(access_state *a, ft_cell *c)
 {
+    if (readers_renew(a->t, c, 1, a->epoch, a->where)) return;
     readers_memo *memo = memo_at(a, c);
     if (memo->result && memo->read == c->read && memo->read_site == c->read_site && memo->epoch == a->epoch &&
         memo->where == a->where) {
@@ -165,6 +188,7 @@ void readers_add(access_state *a, ft_cell *c)
     count_own(&a->t->stats.vectors);
     memo_clear(a->t, memo);
     *memo = (readers_memo){c->read, c->read_site, a->epoch, a->where, fresh};
+    a->t->memos_used |= 1u << (memo - a->t->memos);
     readers_hold(a->core, c->read_site, 1);
     replace(a, c, fresh);
     learn(a, fresh);

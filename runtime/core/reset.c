@@ -38,6 +38,7 @@ static void renew_threads(core_state *core)
     for (thread_state *t = core->all_threads; t; t = t->next) {
         memset(t->clock, 0, sizeof t->clock);
         memset(t->memos, 0, sizeof t->memos);
+        t->memos_used = 0;
         memset(t->magazines, 0, sizeof t->magazines);
         if (t->slot == NO_SLOT) continue;
         slot_state *s = &core->slots[t->slot];

@@ -392,7 +392,7 @@ bool shadow_apply_part(thread_state *t, region *r, uint64_t addr, uint32_t size,
     const uint64_t at = addr & (REGION_SIZE - 1);
     block *page = &r->pages[at >> PAGE_BITS];
     page_lock(t, page);
-    const bool done = is_fine(page) && !(__atomic_load_n(&page->objects, __ATOMIC_RELAXED) & sync_line(addr));
+    const bool done = is_fine(page) && !(__atomic_load_n(&page->atomics, __ATOMIC_RELAXED) & sync_line(addr));
     if (done && a.epoch) apply_granule(&a, &r->cells[at / FT_GRANULE], addr, size);
     page_unlock(t, page);
     if (a.races) access_tell_races(&a);

@@ -26,6 +26,13 @@ static void mark(core_state *core, uint64_t addr)
     __atomic_store_n(&r->chunks[at >> CHUNK_BITS].objects, 1, __ATOMIC_RELEASE);
 }
 
+/* The same, of locations of atomic instructions. */
+static void mark_atomic(core_state *core, uint64_t addr)
+{
+    region *r = region_make(core, addr);
+    if (r) __atomic_fetch_or(&r->pages[(addr & (REGION_SIZE - 1)) >> PAGE_BITS].atomics, sync_line(addr), __ATOMIC_SEQ_CST);
+}
+
 /* Requires the bucket's lock. NULL: no memory. */
 static sync_object *new_object(core_state *core, object_bucket *bucket, uint64_t addr)
 {
@@ -160,6 +167,7 @@ void ft_atomic_before(ft_thread *thread, uint64_t object)
     sync_object *o = begin(thread, object, true);
     bool is_new = o && !o->is_atomic;
     if (o) {
+        if (is_new) mark_atomic(core_of_thread(thread), object);
         o->is_atomic = true;
         release(core_of_thread(thread), o, state_of(thread));
     }
@@ -369,13 +377,15 @@ static bool is_in_use(const sync_object *o)
     return false;
 }
 
-static void remove_line(core_state *core, uint64_t line, uint64_t from, uint64_t to)
+static void remove_line(core_state *core, block *page, uint64_t line, uint64_t from, uint64_t to)
 {
     object_bucket *bucket = bucket_of(core, line);
+    bool is_empty = true;
     spin_lock(core, &bucket->lock);
     for (sync_object **link = &bucket->first; *link;) {
         sync_object *o = *link;
         if (o->addr < from || o->addr >= to || is_in_use(o)) {
+            is_empty = is_empty && o->addr >> LINE_BITS != line >> LINE_BITS;
             link = &o->next;
             continue;
         }
@@ -389,6 +399,10 @@ static void remove_line(core_state *core, uint64_t line, uint64_t from, uint64_t
         core->free_objects = o;
         spin_unlock(&core->free_objects_lock);
     }
+    if (is_empty) { /* who makes one has the lock */
+        __atomic_fetch_and(&page->objects, ~sync_line(line), __ATOMIC_RELAXED);
+        __atomic_fetch_and(&page->atomics, ~sync_line(line), __ATOMIC_RELAXED);
+    }
     spin_unlock(&bucket->lock);
 }
 
@@ -397,9 +411,8 @@ static void forget_page(core_state *core, block *page, uint64_t from, uint64_t t
 {
     const uint64_t lines = __atomic_load_n(&page->objects, __ATOMIC_ACQUIRE);
     if (!lines) return;
-    if (to - from == PAGE_SIZE) __atomic_store_n(&page->objects, 0, __ATOMIC_RELAXED);
     for (uint64_t line = from >> LINE_BITS << LINE_BITS; line < to; line += 1 << LINE_BITS)
-        if (lines & sync_line(line)) remove_line(core, line, from, to);
+        if (lines & sync_line(line)) remove_line(core, page, line, from, to);
 }
 
 /* [from, to) of one chunk. */
@@ -442,6 +455,7 @@ void sync_reset(core_state *core, bool unlock)
             for (barrier_round *r = o->rounds; r; r = r->next)
                 clear_clock(&r->released);
             mark(core, o->addr); /* the marks were in the shadow memory that is gone */
+            if (is_atomic) mark_atomic(core, o->addr);
         }
     }
 }

@@ -157,6 +157,7 @@ void thread_tick(thread_state *t)
 {
     core_state *core = core_of_thread(&t->pub);
     check_deferred(t); /* what a signal handler did so far belongs to this epoch */
+    if (t->memos_used) readers_forget_memos(t); /* they are of this epoch, and would hold vectors for nothing */
     const bool has_slot = t->slot != NO_SLOT;
     if (has_slot && t->clock[t->slot] + RESERVE < core->limits.clock) {
         __atomic_store_n(&t->pub.epoch, epoch_make(t->slot, ++t->clock[t->slot]), __ATOMIC_RELAXED);

@@ -74,6 +74,7 @@ void probe_check(probe_registers *r, uint32_t number)
     self->stack_seen = (uint64_t)r->stack;
     self->frame_seen = r->general[RBP];
     self->pc_seen = record->pc;
+    self->back_seen = back_address(record->back, self->stack_seen, self->frame_seen);
     const bool is_nested = __atomic_load_n(&thread->inside, __ATOMIC_RELAXED) != 0; /* a handler came in between */
     if (self->sync.waiting && !is_nested) sync_settle(&self->sync);
     switch (record->kind) {

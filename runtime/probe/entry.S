@@ -167,6 +167,7 @@ probe_enter_quick:
         movl    $1, %fs:BUSY(%rcx)
         mov     88(%rsp), %esi
         lea     224(%rsp), %rdx
+        mov     %rbp, %rcx
         mov     %rsp, %rax
         lea     -16(%r9), %rsp
         mov     %rax, (%rsp)
@@ -319,6 +320,38 @@ probe_wrapper_tail:
         jmp     *%r11
         .cfi_endproc
         .size probe_wrapper_tail, . - probe_wrapper_tail
+
+        /* probe_peek(to, from, size): copies what may not be there. A fault in it goes on at probe_peek_fault (signal.c). */
+        .globl probe_peek
+        .hidden probe_peek
+        .type probe_peek, @function
+        .globl probe_peek_fault
+        .hidden probe_peek_fault
+probe_peek:
+        .cfi_startproc
+        sub     $8, %rdx
+        jb      2f
+1:      mov     (%rsi), %rax
+        mov     %rax, (%rdi)
+        add     $8, %rsi
+        add     $8, %rdi
+        sub     $8, %rdx
+        jae     1b
+2:      add     $8, %rdx
+        je      4f
+3:      mov     (%rsi), %al
+        mov     %al, (%rdi)
+        inc     %rsi
+        inc     %rdi
+        dec     %rdx
+        jne     3b
+4:      mov     $1, %eax
+        ret
+probe_peek_fault:
+        xor     %eax, %eax
+        ret
+        .cfi_endproc
+        .size probe_peek, . - probe_peek
 
         /* What stands for functions that libraries call back; callback.c gives them out. */
         .globl probe_stubs

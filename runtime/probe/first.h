@@ -4,16 +4,18 @@
 
 #define SELF_BUSY    8 /* probe_thread; with `pending` behind it */
 #define SELF_PENDING 12
-#define SELF_WAITING 336
-#define SELF_STACKS  11736
+#define SELF_WAITING 344
+#define SELF_STACKS  17872
+#define SELF_HIGH    280
+#define SELF_PARTS   9680
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4
 #define MEMO_SP     8
 #define MEMO_COUNT  16
 #define MEMO_WORDS  24
-#define MEMO_PAIR   1328 /* of two memos */
-#define MEMO_MASK   2047
+#define MEMO_PAIR   688 /* of two memos */
+#define MEMO_MASK   4095
 
 #define THREAD_EPOCH   0 /* thread_state */
 #define THREAD_INSIDE  4
@@ -26,10 +28,20 @@
 
 #define CORE_RESETTING 16802024 /* core_state */
 
+#define CORE_REGIONS   16
+#define CORE_CLEARED   16777280
+#define CORE_SPLITS    16802120
+#define SPLIT_SHIFT    16
+#define CORE_VECTORS   16834912
+#define VECTOR_SHIFT   16
+
+#define PART_KIND 2048 /* bytes of a table of parts */
+#define PART_MASK 127
+
 #define PAGES        0x10000000 /* region; the rest: block */
 #define PAGE_SEQ     0
 #define PAGE_FORM    4
-#define PAGE_OBJECTS 16
+#define PAGE_ATOMICS 48
 #define PAGE_OWNER   24
 #define IS_FINE      1
 #define IS_SHARED    2

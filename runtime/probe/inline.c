@@ -69,7 +69,7 @@ uint32_t inline_registers(const plan_action *a)
 /* `address`: registers that are wanted for addresses later than for this one. */
 static void choose_registers(check_plan *p, slow_part *s, uint32_t dead, uint32_t address)
 {
-    const uint32_t all = 0xffff & ~(1u << RSP), own = inline_registers(p->action);
+    const uint32_t all = 0xffff & ~(1u << RSP | 1u << RBP), own = inline_registers(p->action);
     uint32_t free = dead & all, others = all & ~free;
     s->flags = (dead & PLAN_DEAD_STATUS) != PLAN_DEAD_STATUS;
     s->overflow = s->flags && !(dead & PLAN_DEAD_OF);
@@ -179,23 +179,24 @@ static uint32_t cells_of(const check_plan *p)
  * still is true. Registers are as emit_cells has left them. */
 static void emit_known(builder *b, const check_plan *p, slow_part *s)
 {
-    const int32_t self = probe.self_offset;
     const uint32_t offset = p->form == FORM_FIXED ? offset_of(p->address) : 0, site = probe.records[s->record].site;
-    emit_compare32_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_epoch));
+    const int32_t known = probe.self_offset + (int32_t)offsetof(probe_thread, known) +
+                          (int32_t)(site % PROBE_KNOWN * sizeof(probe_known));
+    emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, epoch));
     slow_jump(b, s, JNE, SLOW_READERS);
     for (uint32_t cell = 0; cell < cells_of(p); cell++) {
         const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
                           (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
         if (!cell) {
             emit_load32(&b->c, p->c, m);
-            emit_compare32_fs(&b->c, p->c, self + (int32_t)(offsetof(probe_thread, known) + site % PROBE_KNOWN * 4));
+            emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, readers));
         } else {
             emit_compare32(&b->c, p->c, m);
         }
         slow_jump(b, s, JNE, SLOW_READERS);
     }
-    emit_load(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
-    emit_compare_fs(&b->c, p->c, self + (int32_t)offsetof(probe_thread, known_given_back));
+    emit_load32(&b->c, p->c, absolute((uint64_t)&probe.core->given_back));
+    emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, given_back));
     slow_jump(b, s, JNE, SLOW_READERS);
     emit_done(b, s);
 }
@@ -217,14 +218,14 @@ static void emit_part(builder *b, const check_plan *p, slow_part *s)
     const memory part = {p->b, NO_REGISTER, 1, table};
     emit_fs(&b->c);
     emit_compare(&b->c, p->a, memory_at(part, offsetof(probe_part, addr)));
-    slow_jump(b, s, JNE, SLOW_OTHER);
+    slow_jump(b, s, JNE, SLOW_READERS);
     emit_fs(&b->c);
     emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, epoch)));
-    slow_jump(b, s, JNE, SLOW_OTHER);
+    slow_jump(b, s, JNE, SLOW_READERS);
     emit_load32(&b->c, p->c, absolute((uint64_t)&probe.core->cleared));
     emit_fs(&b->c);
     emit_compare32(&b->c, p->c, memory_at(part, offsetof(probe_part, cleared)));
-    slow_jump(b, s, JNE, SLOW_OTHER);
+    slow_jump(b, s, JNE, SLOW_READERS);
     emit_done(b, s);
 }
 _Static_assert(sizeof(probe_part) == 16 && FT_GRANULE == 4, "emit_part");
@@ -389,12 +390,16 @@ void inline_run(builder *b, const run_check *checks, unsigned count, uint64_t pc
 
 static bool is_for_first(const check_plan *p)
 {
-    return p->form != FORM_CALL && (p->action->size == 4 || p->action->size == 8);
+    return p->form != FORM_CALL && p->action->size <= 8;
 }
 
-/* The offset and the region, wherever they are, to where first.S wants them. */
+/* The offset and the region, wherever they are, to where first.S wants them; of a part the address. */
 static void emit_first_address(builder *b, const check_plan *p)
 {
+    if (is_part(p)) {
+        if (p->a != RDI) emit_move(&b->c, RDI, p->a);
+        return;
+    }
     const bool crossed = p->form == FORM_COMPUTED && p->b == RDI;
     if (crossed && p->a == RSI) {
         emit_exchange(&b->c, RDI, RSI);
@@ -404,6 +409,17 @@ static void emit_first_address(builder *b, const check_plan *p)
     if (p->form == FORM_COMPUTED && p->a != RDI) emit_move(&b->c, RDI, p->a);
     if (!crossed && p->b != RSI) emit_move(&b->c, RSI, p->b);
     if (p->form == FORM_FIXED) emit_load_number32(&b->c, RDI, (uint32_t)(p->address & ((1u << FT_REGION_BITS) - 1)));
+}
+
+/* Where the return address lies, into r9; 0: unknown. rbp is the program's: no check uses it for itself. */
+static void emit_back(builder *b, const probe_record *record, int32_t pushed)
+{
+    if (record->back == PROBE_NO_BACK)
+        emit_load_number32(&b->c, R9, 0);
+    else if (record->back & 1)
+        emit_lea(&b->c, R9, (memory){RBP, NO_REGISTER, 1, record->back - 1});
+    else
+        emit_lea(&b->c, R9, (memory){RSP, NO_REGISTER, 1, record->back + pushed});
 }
 
 /* Makes the check if it is simple (first.S); else goes on behind this. */
@@ -421,7 +437,8 @@ static void emit_first(builder *b, const check_plan *p, slow_part *s)
     emit_load_number32(&b->c, RCX, probe.records[s->record].site);
     emit_load_fs(&b->c, RDX, probe.self_offset + (int32_t)offsetof(probe_thread, thread));
     emit_lea(&b->c, R8, (memory){RSP, NO_REGISTER, 1, pushed});
-    const unsigned which = (p->action->flags & PLAN_WRITE ? 2 : 0) + (p->action->size == 8);
+    emit_back(b, &probe.records[s->record], pushed);
+    const unsigned which = (p->action->flags & PLAN_WRITE ? 4 : 0) + (unsigned)__builtin_ctz(p->action->size);
     emit_call_absolute(&b->c, (uint64_t)&probe.low[LOW_FIRST + which]);
     for (uint8_t r = 16; r-- > 0;)
         if (live >> r & 1) emit_pop(&b->c, r);

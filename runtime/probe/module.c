@@ -97,6 +97,7 @@ static probe_module *take_module(const report_module *r)
 static void add_module(const struct dl_phdr_info *info, const char *path, uint64_t start, uint64_t end, bool is_program)
 {
     report_module *r = report_entry(path, start, end);
+    __atomic_add_fetch(&probe.module_changes, 1, __ATOMIC_SEQ_CST);
     probe_module *m = r ? take_module(r) : NULL;
     if (!m) return;
     m->report = r;
@@ -142,6 +143,7 @@ static void remove_module(probe_module *m)
 {
     __atomic_store_n(&m->loaded, false, __ATOMIC_RELEASE);
     report_module_remove(probe.report, m->start);
+    __atomic_add_fetch(&probe.module_changes, 1, __ATOMIC_SEQ_CST);
     wrap_forget(m->start, m->end);
     if (m->tables) patch_forget(m);
 }

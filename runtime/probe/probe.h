@@ -62,7 +62,21 @@ typedef struct { /* one way to call C from a trampoline; trampolines name it by 
     uint8_t number; /* of the action at its site */
     uint8_t size;   /* of a check for probe_quick */
     bool is_write;  /* likewise */
+    int32_t back;   /* where the return address of the function lies, see back_address; PROBE_NO_BACK: unknown */
 } probe_record;
+
+/* `back` is an offset from the stack pointer, or, when it is odd, one more than an offset from rbp. */
+enum { PROBE_NO_BACK = INT32_MIN };
+static inline int32_t back_of_row(const plan_unwind *row)
+{
+    if (!row || row->base == PLAN_UNWIND_END || row->cfa % 8) return PROBE_NO_BACK;
+    return row->cfa - 8 + (row->base == PLAN_UNWIND_RBP);
+}
+static inline uint64_t back_address(int32_t back, uint64_t sp, uint64_t bp)
+{
+    if (back == PROBE_NO_BACK) return 0;
+    return (back & 1 ? bp - 1 : sp) + (uint64_t)(int64_t)back;
+}
 
 /* --- trampolines (tramp.c) ---------------------------------------------------------------------------------------- */
 
@@ -174,6 +188,14 @@ typedef struct {
 } probe_part;
 enum { PROBE_PARTS = 128, PART_KINDS = 4 }; /* read or written, one byte or two */
 
+/* For checks of data that several threads read: the read vector that was found there. The thread's epoch is in it, as long as
+ * this is its epoch and so many vectors were given back (the lower half of that; it cannot come round in one epoch). */
+typedef struct {
+    uint32_t readers, epoch; /* epoch 0: empty */
+    uint32_t given_back;
+    uint32_t unused;
+} probe_known;
+
 typedef struct probe_call probe_call;
 
 typedef struct {             /* of one thread; entry.S knows the first members */
@@ -189,20 +211,18 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     uint64_t stack_low, stack_high; /* of the program's stack; the first thread's grows, see stack_is_fixed */
     uint64_t stack_seen;            /* rsp of the program when C was called; 0: unknown */
     uint64_t frame_seen, pc_seen;   /* its rbp, and where it is */
+    uint64_t back_seen;             /* where its return address lies; 0: unknown */
     bool stack_is_fixed;
     void *stack_map;
     sync_thread sync;
-    /* quick.c: for checks of data that several threads read, by their sites: the read vector that was found there.
-     * The thread's epoch is in it, as long as this is its epoch and so many vectors were given back. */
-    uint32_t known[PROBE_KNOWN];
-    uint64_t known_epoch, known_given_back;
+    probe_known known[PROBE_KNOWN]; /* by sites */
     probe_part parts[PART_KINDS][PROBE_PARTS]; /* by the lowest bits of the address */
     struct probe_stacks *stacks; /* stack.c; never NULL */
     void *walking;
     uint32_t endings; /* rounds of thread-specific destructors so far */
     uint32_t readable_next;
     uint64_t readable[2]; /* pages that this call of a library has read before (system.c); 0: none */
-    bool is_in_call;
+    bool is_in_call, is_direct;
 } probe_thread;
 
 static inline unsigned part_kind(bool is_write, uint32_t size)
@@ -224,6 +244,7 @@ typedef struct {
     int32_t self_offset; /* of probe_self from the thread pointer */
     probe_module *modules;
     uint32_t module_lock;
+    uint32_t module_changes; /* how often modules came or went */
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
@@ -237,9 +258,13 @@ typedef struct {
 extern probe_state probe; /* the one mutable global of this folder, with probe_self */
 enum { PROBE_RECORDS = 1 << 24 };
 
-/* What trampolines call through probe.low. The last four (first.S) are by whether it is a write, then by size: 4 or 8. */
+/* What trampolines call through probe.low. The last eight (first.S) are by whether it is a write, then by size: 1, 2, 4, 8. */
 typedef enum { LOW_CHECK, LOW_QUICK, LOW_FIRST } low_entry;
 extern const char probe_first[], probe_first_end[];
+void probe_first_read_1(void);
+void probe_first_write_1(void);
+void probe_first_read_2(void);
+void probe_first_write_2(void);
 void probe_first_read_4(void);
 void probe_first_write_4(void);
 void probe_first_read_8(void);
@@ -251,9 +276,12 @@ bool probe_is_in_first(const ft_thread *thread); /* quick.c: in the middle of on
 void probe_enter_check(void);                                  /* entry.S */
 void probe_enter_quick(void);                                  /* entry.S */
 void probe_check(probe_registers *registers, uint32_t record); /* check.c */
-/* Does the check at addr if nothing is special; `sp`: of the program. False: it must be done by probe_check. quick.c */
-bool probe_quick(uint64_t addr, uint32_t record, uint64_t sp);
+/* Does the check at addr if nothing is special; `sp`, `bp`: of the program. False: it must be done by probe_check. quick.c */
+bool probe_quick(uint64_t addr, uint32_t record, uint64_t sp, uint64_t bp);
 void probe_deliver(probe_registers *registers);                /* signal.c: a signal that has waited */
+
+bool probe_peek(void *to, uint64_t from, size_t size); /* false: it is not all there */
+extern const char probe_peek_fault[];
 
 /* Runs function(argument) on the thread's own stack while signals wait. */
 void probe_in_core(void (*function)(void *), void *argument); /* entry.S */
@@ -269,8 +297,8 @@ const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible 
 char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
 /* In between, what could be read once can be read again: nobody but the program's other threads could have unmapped it, and
- * then the library's own read would fail too. */
-void sys_call_begins(void);
+ * then the library's own read would fail too. `directly`: it reads all this by itself, so it need not be asked for at all. */
+void sys_call_begins(bool directly);
 void sys_call_ends(void);
 void sys_lock(uint32_t *lock);
 void sys_unlock(uint32_t *lock);
@@ -279,38 +307,58 @@ void sys_unlock(uint32_t *lock);
 
 ft_site stack_of_access(void *context, ft_thread *thread, ft_site site);
 
-/* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. */
-enum { STACK_MEMOS = 2048, STACK_WORDS = 40 };
+/* What a thread remembers of walks: which words each has read. As long as they are the same, so is the stack. The lower half of
+ * a word is enough: a return address or a frame pointer that differs in the upper half only is as good as impossible. */
+enum { STACK_MEMOS = 4096, STACK_WORDS = 40 };
 typedef struct {
     ft_site site, result; /* result 0: empty */
     uint64_t sp;
     uint32_t count;
     bool overflow; /* more was read than is remembered */
     struct {
-        uint64_t at, value;
+        uint32_t at, value; /* at: from sp */
     } words[STACK_WORDS];
 } stack_memo;
+typedef uint32_t __attribute__((may_alias)) stack_half;
+/* Where a function of the table was called from, by its return address: what does not change as long as the modules do not. */
+enum { CALL_PLACES = 512 };
+typedef struct {
+    uint64_t back;
+    const report_module *caller; /* or NULL */
+    uint32_t changes;            /* probe.module_changes when this was true */
+    ft_site site;  /* 0: not asked for yet */
+    int32_t frame; /* as probe_record.back, of the caller at the call */
+} call_place;
+
 typedef struct probe_stacks {
     stack_memo memos[STACK_MEMOS][2]; /* the later one first: what is called from two places has both */
+    call_place places[CALL_PLACES];
 } probe_stacks;
 extern probe_stacks stack_none; /* empty: of a thread that has none */
 
-static inline stack_memo *stack_memos_of(probe_stacks *stacks, ft_site site, uint64_t sp)
+/* A function that is called from many places has the same stack pointer in all of them, but not the same return address; where
+ * that lies is known of most (back_address). 0: it is not. */
+static inline uint64_t stack_hint(const probe_thread *self, uint64_t back, uint64_t sp)
 {
-    return stacks->memos[(site ^ sp >> 4) % STACK_MEMOS];
+    return back >= sp && back + sizeof back <= self->stack_high ? *(const uint64_t *)back : 0;
+}
+static inline stack_memo *stack_memos_of(const probe_thread *self, ft_site site, uint64_t sp, uint64_t back)
+{
+    return self->stacks->memos[(site ^ sp >> 4 ^ stack_hint(self, back, sp)) % STACK_MEMOS];
 }
 /* Is the stack the remembered one? Requires that its words are of this thread's stack, above its stack pointer. */
 __attribute__((always_inline)) static inline bool stack_is_remembered(const stack_memo *memo, ft_site site, uint64_t sp)
 {
     if (!memo->result || memo->site != site || memo->sp != sp) return false;
     for (uint32_t i = 0; i < memo->count; i++)
-        if (*(const uint64_t *)memo->words[i].at != memo->words[i].value) return false;
+        if (*(const stack_half *)(sp + memo->words[i].at) != memo->words[i].value) return false;
     return true;
 }
 /* What is remembered of this stack, or NULL. Requires the same. */
-__attribute__((always_inline)) static inline const stack_memo *stack_find(probe_stacks *stacks, ft_site site, uint64_t sp)
+__attribute__((always_inline)) static inline const stack_memo *stack_find(const probe_thread *self, ft_site site,
+                                                                          uint64_t sp, uint64_t back)
 {
-    const stack_memo *memos = stack_memos_of(stacks, site, sp);
+    const stack_memo *memos = stack_memos_of(self, site, sp, back);
     if (__builtin_expect(stack_is_remembered(&memos[0], site, sp), true)) return &memos[0];
     return stack_is_remembered(&memos[1], site, sp) ? &memos[1] : NULL;
 }
@@ -347,6 +395,7 @@ struct probe_call {
     sync_call call;
     struct probe_birth *birth;
     uint64_t cleanup[8]; /* a struct _pthread_cleanup_buffer */
+    int32_t frame;       /* of its call_place */
     bool is_seen;        /* the core knows of it */
 };
 enum { PROBE_FRAME = 640 };

@@ -292,10 +292,11 @@ static void make_core(const report_options *options, const char *program)
     ft_set_limits(probe.core, &(ft_limits){.shadow_bytes = options->memory});
     probe.low[LOW_CHECK] = (uint64_t)probe_enter_check;
     probe.low[LOW_QUICK] = (uint64_t)probe_enter_quick;
-    probe.low[LOW_FIRST] = (uint64_t)probe_first_read_4;
-    probe.low[LOW_FIRST + 1] = (uint64_t)probe_first_read_8;
-    probe.low[LOW_FIRST + 2] = (uint64_t)probe_first_write_4;
-    probe.low[LOW_FIRST + 3] = (uint64_t)probe_first_write_8;
+    static void (*const first[])(void) = {probe_first_read_1,  probe_first_read_2,  probe_first_read_4,
+                                          probe_first_read_8,  probe_first_write_1, probe_first_write_2,
+                                          probe_first_write_4, probe_first_write_8};
+    for (unsigned i = 0; i < sizeof first / sizeof *first; i++)
+        probe.low[LOW_FIRST + i] = (uint64_t)first[i];
     if (!sys_protect(probe.low, PROBE_PAGE, PROT_READ)) process_refuse("memory cannot be protected");
 }
 

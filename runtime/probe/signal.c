@@ -363,10 +363,26 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
     memcpy(self->rep, kept.rep, sizeof kept.rep);
 }
 
+/* A read of ours that was to find out whether there is something. */
+static bool is_peek(const siginfo_t *info, greg_t *regs)
+{
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    if (info->si_code <= 0 || pc < (uint64_t)probe_peek || pc >= (uint64_t)probe_peek_fault) return false;
+    regs[REG_RIP] = (greg_t)probe_peek_fault;
+    return true;
+}
+
 static void event_signal(int number, siginfo_t *info, void *context)
 {
     probe_thread *self = &probe_self;
     ucontext_t *uc = context;
+    if (is_fault(number, info) && is_peek(info, uc->uc_mcontext.gregs)) {
+        struct sigaction again = signals.program[number];
+        again.sa_sigaction = event_signal;
+        again.sa_flags |= SA_SIGINFO;
+        if (again.sa_flags & (int)SA_RESETHAND) signals.real_sigaction(number, &again, NULL); /* it was for that only */
+        return;
+    }
     const bool is_busy = self->busy || probe_is_in_first(self->thread);
     if (!is_busy || is_fault(number, info)) {
         run_handler(number, info, uc);
@@ -403,6 +419,7 @@ static bool is_deadly(int number)
 static void event_fault(int number, siginfo_t *info, void *context)
 {
     greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (is_peek(info, regs)) return;
     if (module_of_trampoline((uint64_t)regs[REG_RIP]) && show_program(regs)) {
         const probe_module *m = module_of_code((uint64_t)regs[REG_RIP]);
         const patch_group *g = m ? module_group_at(m, (uint64_t)regs[REG_RIP]) : NULL;

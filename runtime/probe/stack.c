@@ -8,14 +8,14 @@
 probe_stacks stack_none;
 
 /* A new memo, in front of the one that was there. NULL: no memory. */
-static stack_memo *memo_new(probe_thread *self, ft_site site, uint64_t sp)
+static stack_memo *memo_new(probe_thread *self, ft_site site, uint64_t sp, uint64_t back)
 {
     if (self->stacks == &stack_none) {
         probe_stacks *own = sys_map(NULL, sizeof *own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
         if (!own) return NULL;
         self->stacks = own;
     }
-    stack_memo *memos = stack_memos_of(self->stacks, site, sp);
+    stack_memo *memos = stack_memos_of(self, site, sp, back);
     if (memos[0].result) {
         memos[1].result = 0; /* a handler may come in between */
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -46,9 +46,9 @@ bool stack_read(uint64_t from, void *to, size_t size)
     const uint64_t value = *(const uint64_t *)from;
     *(uint64_t *)to = value;
     if (!memo) return true;
-    if (memo->count < STACK_WORDS) {
-        memo->words[memo->count].at = from;
-        memo->words[memo->count++].value = value;
+    if (memo->count < STACK_WORDS && from - memo->sp <= UINT32_MAX) {
+        memo->words[memo->count].at = (uint32_t)(from - memo->sp);
+        memo->words[memo->count++].value = (uint32_t)value;
     } else {
         memo->overflow = true;
     }
@@ -60,9 +60,9 @@ ft_site stack_of_access(void *context, ft_thread *thread, ft_site site)
     (void)context;
     probe_thread *self = &probe_self;
     if (self->thread != thread || !self->stack_seen || !probe.report->options.stack_depth) return site;
-    const stack_memo *known = stack_find(self->stacks, site, self->stack_seen);
+    const stack_memo *known = stack_find(self, site, self->stack_seen, self->back_seen);
     if (known) return known->result;
-    stack_memo *memo = memo_new(self, site, self->stack_seen);
+    stack_memo *memo = memo_new(self, site, self->stack_seen, self->back_seen);
     stack_place place = {.pc = self->pc_seen, .sp = self->stack_seen, .bp = self->frame_seen};
     uint64_t frames[FT_FRAMES];
     self->walking = memo;

@@ -188,6 +188,7 @@ bool sys_copy(void *to, uint64_t from, size_t size)
         return true;
     }
     probe_thread *self = &probe_self;
+    if (self->is_direct) return probe_peek(to, from, size);
     const uint64_t page = from & ~(uint64_t)(PROBE_PAGE - 1);
     const bool in_page = self->is_in_call && page && size <= page + PROBE_PAGE - from;
     if (in_page && (page == self->readable[0] || page == self->readable[1])) {
@@ -201,16 +202,17 @@ bool sys_copy(void *to, uint64_t from, size_t size)
 }
 
 /* What a library is about to read is looked at in small steps, which are not worth a system call each. */
-void sys_call_begins(void)
+void sys_call_begins(bool directly)
 {
     probe_thread *self = &probe_self;
     self->readable[0] = self->readable[1] = 0;
     self->is_in_call = true;
+    self->is_direct = directly;
 }
 
 void sys_call_ends(void)
 {
-    probe_self.is_in_call = false;
+    probe_self.is_in_call = probe_self.is_direct = false;
 }
 
 void sys_lock(uint32_t *lock)

@@ -31,6 +31,18 @@ void tramp_span(builder *b, span_kind kind, uint64_t pc, const slow_part *slow)
     memcpy(s->saved, slow->saved, sizeof s->saved);
 }
 
+/* Where the return address lies at pc (probe_record). Rows are asked for in the order of their addresses, mostly. */
+static int32_t back_at(builder *b, uint64_t pc)
+{
+    const plan *p = b->module->plan;
+    const uint64_t addr = pc - b->module->bias, at = addr - p->header->low;
+    const plan_unwind *row = b->row, *end = p->unwind + p->unwind_count;
+    const bool is_same = row && addr >= p->header->low && addr < p->header->high && row->start <= at &&
+                         (row + 1 == end || at < row[1].start);
+    if (!is_same) b->row = row = plan_unwind_at(p, addr);
+    return back_of_row(row);
+}
+
 static uint32_t add_record(builder *b, const plan_site *site, unsigned number, record_kind kind, uint64_t pc)
 {
     probe_code *m = b->module;
@@ -48,6 +60,7 @@ static uint32_t add_record(builder *b, const plan_site *site, unsigned number, r
         .number = (uint8_t)number,
         .size = (uint8_t)m->plan->actions[site->first_action + number].size,
         .is_write = m->plan->actions[site->first_action + number].flags & PLAN_WRITE,
+        .back = back_at(b, pc),
     };
     return at;
 }

@@ -19,7 +19,8 @@ typedef struct {
 
 typedef enum { /* what is not as it should be */
     SLOW_CELL,    /* a cell: not this thread's epoch */
-    SLOW_READERS, /* nor is it known to have read it with others; a and b are still in their registers */
+    SLOW_READERS, /* nor is it known to have read it with others, or parts of it; a and b are still in their registers, of a part
+                   * the address is in a */
     SLOW_OTHER
 } slow_entry;
 
@@ -56,6 +57,7 @@ typedef struct {
     tramp_run runs[RUNS];
     unsigned run_count;
     bool singly; /* no runs */
+    const plan_unwind *row; /* the last one that was looked for */
 } builder;
 
 /* tramp.c */

@@ -60,6 +60,7 @@ void wrap_note_caller(const probe_call *c)
     self->stack_seen = (uint64_t)(frame + 2);
     self->frame_seen = frame[0];
     self->pc_seen = c->back - 1;
+    self->back_seen = back_address(c->frame, self->stack_seen, self->frame_seen);
 }
 
 /* --- special kinds ------------------------------------------------------------------------------------------------ */
@@ -118,10 +119,25 @@ static void end_create(probe_call *c)
 
 /* --- the two halves ----------------------------------------------------------------------------------------------- */
 
+/* Is kept by the thread if it can; else in `spare`. Signals wait meanwhile. */
+static call_place *place_of(uint64_t back, call_place *spare)
+{
+    probe_stacks *stacks = probe_self.stacks;
+    const uint32_t changes = __atomic_load_n(&probe.module_changes, __ATOMIC_ACQUIRE);
+    call_place *place = &stacks->places[back % CALL_PLACES];
+    if (place->back == back && place->changes == changes) return place;
+    const report_module *caller = report_module_at(probe.report, back - 1);
+    const plan_unwind *row = caller && caller->plan ? plan_unwind_at(caller->plan, back - 1 - caller->bias) : NULL;
+    if (stacks == &stack_none) place = spare;
+    *place = (call_place){.back = back, .caller = caller, .changes = changes, .frame = back_of_row(row)};
+    return place;
+}
+
 /* False: it does not concern the program. */
 static bool fill_call(probe_call *c, const sync_row *row)
 {
-    const report_module *caller = report_module_at(probe.report, c->back - 1);
+    call_place spare, *place = place_of(c->back, &spare);
+    const report_module *caller = place->caller;
     const bool creates = row->meaning == SYNC_CREATE; /* a thread is a thread, whoever wants it */
     if (!sync_concerns(&probe_self.sync, row, caller) && !creates) return false;
     memset(&c->call, 0, sizeof c->call);
@@ -134,7 +150,9 @@ static bool fill_call(probe_call *c, const sync_row *row)
     if (function) *function = callback_for(*function);
     memcpy(c->call.args, c->args, sizeof c->args);
     c->call.stack = (uint64_t)((const char *)c + PROBE_FRAME + 16);
-    c->call.site = report_call_site(probe.report, c->back);
+    if (!place->site) place->site = report_call_site(probe.report, c->back);
+    c->call.site = place->site;
+    c->frame = place->frame;
     return true;
 }
 
@@ -147,7 +165,7 @@ static void before(void *call)
     wrap_note_caller(c);
     c->birth = NULL;
     if (row->meaning == SYNC_CREATE) begin_create(c);
-    sys_call_begins();
+    sys_call_begins(sync_reads_itself(row));
     sync_before(&probe.engine, &probe_self.sync, &c->call);
     sys_call_ends();
     probe_self.stack_seen = 0;
@@ -158,7 +176,7 @@ static void after(void *call)
     probe_call *c = call;
     wrap_note_caller(c);
     if (c->call.row->meaning == SYNC_CREATE) end_create(c);
-    sys_call_begins();
+    sys_call_begins(sync_reads_itself(c->call.row));
     sync_after(&probe.engine, &probe_self.sync, &c->call, c->result);
     sys_call_ends();
     probe_self.stack_seen = 0;

@@ -127,7 +127,8 @@ static void range_before(sync_engine *engine, sync_thread *t, const sync_call *c
     case SIZE_ARG: size = arg; break;
     case SIZE_PRODUCT: size = arg * call_argument(call, (uint8_t)(r->arg + 1)); break;
     case SIZE_CONST: size = r->arg; break;
-    case SIZE_STRING: size = string_size(engine, addr, UINT64_MAX); break;
+    case SIZE_STRING:
+    case SIZE_PATH: size = string_size(engine, addr, UINT64_MAX); break;
     case SIZE_BOUNDED: size = string_size(engine, addr, arg); break;
     case SIZE_NUMBER: size = number_size(engine, addr, r->arg != SYNC_NO_ARG, arg); break;
     case SIZE_TO_CHAR: size = size_to_char(engine, addr, (char)arg); break;

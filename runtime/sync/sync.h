@@ -109,6 +109,7 @@ typedef enum { /* bytes of a range */
     SIZE_PRODUCT, /* arguments `arg` and `arg` + 1, multiplied */
     SIZE_CONST,   /* `arg` */
     SIZE_STRING,  /* a string with its zero */
+    SIZE_PATH,    /* the same, but it is the kernel that reads it: a wrong pointer is an error, and no fault */
     SIZE_BOUNDED, /* a string with its zero, or argument `arg` bytes if they come first */
     SIZE_NUMBER,  /* a number in words to base `arg` (an argument; NONE: with a point and an exponent), and what ends it */
     SIZE_TO_CHAR, /* a string up to the character in argument `arg`, or its zero */
@@ -152,6 +153,11 @@ bool sync_has_second_half(const sync_row *row);
 static inline bool sync_is_only_ranges(const sync_row *row)
 {
     return row->meaning == SYNC_NOTHING;
+}
+/* Does the function read for itself what it is given? Then an engine may do so too: who passes a wrong pointer gets a fault. */
+static inline bool sync_reads_itself(const sync_row *row)
+{
+    return sync_is_only_ranges(row) && row->ranges[0].size != SIZE_PATH && row->ranges[1].size != SIZE_PATH;
 }
 
 /* --- the process -------------------------------------------------------------------------------------------------- */

@@ -327,6 +327,30 @@ static void test_an_array_that_many_threads_read_shares_its_read_vectors(void)
     TEST_ASSERT_EQUAL_UINT(READERS, host.race_count);
 }
 
+static void test_readers_that_synchronise_often_make_no_vector_each_time(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0), *c = ft_fork(first, 0);
+    for (int i = 0; i < 1000; i++) {
+        for (int k = 0; k < 2; k++) {
+            ft_read(k ? b : a, X, 8, 11 + (ft_site)k);
+            ft_read(k ? b : a, X + 32, 4, 21 + (ft_site)k);
+            ft_release(k ? b : a, LOCK + 64 * (uint64_t)k);
+        }
+    }
+    TEST_ASSERT_LESS_THAN_UINT64_MESSAGE(20, stats().vectors, "its entry in the vector is renewed in place");
+    ft_acquire(c, LOCK);
+    ft_write(c, X, 4, 13);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, host.race_count, "all that a has read is ordered before");
+    TEST_ASSERT_EQUAL_UINT(b->number, host.races[0].before.thread);
+    ft_acquire(c, LOCK + 64);
+    ft_write(c, X + 4, 4, 14);
+    ft_read(a, X + 32, 4, 15);
+    ft_write(c, X + 32, 4, 16);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(2, host.race_count, "what a has read since is not");
+    TEST_ASSERT_EQUAL_UINT(a->number, host.races[1].before.thread);
+    TEST_ASSERT_EQUAL_UINT(15, host.races[1].before.site);
+}
+
 static void test_blocks_that_several_have_read_become_compact_with_their_vector(void)
 {
     enum { PAGE = 1 << 12, CHUNK = 1 << 16 };
@@ -514,6 +538,19 @@ static void test_what_was_atomic_is_not_when_its_memory_is_new_while_one_thread_
     TEST_ASSERT_EQUAL_UINT(1, host.race_count);
 }
 
+static void test_a_line_whose_atomic_location_is_gone_is_an_ordinary_one(void)
+{
+    ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
+    ft_allocated(a, X, 64, 1);
+    ft_atomic_before(a, X);
+    ft_atomic_after(a, X);
+    ft_freed(a, X, 2);
+    ft_allocated(a, X, 64, 3);
+    ft_write(a, X, 4, 4);
+    ft_read(b, X, 4, 5);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, host.race_count, "neither of them is atomic any more");
+}
+
 static void test_an_atomic_location_leaves_its_neighbours_alone(void)
 {
     ft_thread *a = ft_fork(first, 0), *b = ft_fork(first, 0);
@@ -592,6 +629,7 @@ int main(void)
     RUN_TEST(test_a_thread_gets_a_slot_when_one_is_free_again);
     RUN_TEST(test_a_large_range_costs_a_few_cells);
     RUN_TEST(test_an_array_that_many_threads_read_shares_its_read_vectors);
+    RUN_TEST(test_readers_that_synchronise_often_make_no_vector_each_time);
     RUN_TEST(test_blocks_that_several_have_read_become_compact_with_their_vector);
     RUN_TEST(test_strided_elements_are_checked_one_by_one);
     RUN_TEST(test_a_limit_of_memory_makes_a_reset_and_one_line);
@@ -601,6 +639,7 @@ int main(void)
     RUN_TEST(test_a_plain_move_where_atomic_instructions_were_is_atomic);
     RUN_TEST(test_a_read_may_see_what_makes_its_location_atomic);
     RUN_TEST(test_what_was_atomic_is_not_when_its_memory_is_new_while_one_thread_runs);
+    RUN_TEST(test_a_line_whose_atomic_location_is_gone_is_an_ordinary_one);
     RUN_TEST(test_an_atomic_location_leaves_its_neighbours_alone);
     RUN_TEST(test_rounds_that_threads_count_by_themselves_are_barriers);
     RUN_TEST(test_a_block_that_unknown_code_frees_is_no_access);
