@@ -288,20 +288,28 @@ static void after_resolver(void *wrapcxt, void *user_data)
     if (pc) wrap_function(pc, user_data);
 }
 
-void wrap_module(const module_data_t *module, const report_module *m)
+/* All versions of a symbol; those that are one function are wrapped once. */
+static void wrap_exports(const module_data_t *module, bool forgets)
 {
-    (void)m;
     dr_symbol_export_iterator_t *it = dr_symbol_export_iterator_start(module->handle);
     if (!it) return;
     while (dr_symbol_export_iterator_hasnext(it)) {
         dr_symbol_export_t *symbol = dr_symbol_export_iterator_next(it);
-        /* all versions of a symbol; those that are one function are wrapped once */
         const sync_row *row = symbol->is_code || symbol->is_indirect_code ? sync_find(symbol->name) : NULL;
-        if (!row) continue;
+        if (!row || (row->meaning == SYNC_FORGET) != forgets) continue;
         if (!symbol->is_indirect_code)
             wrap_function(symbol->addr, row);
         else if (!drwrap_is_wrapped(symbol->addr, before_resolver, after_resolver))
             drwrap_wrap_ex(symbol->addr, before_resolver, after_resolver, (void *)row, DRWRAP_CALLCONV_DEFAULT);
     }
     dr_symbol_export_iterator_stop(it);
+}
+
+void wrap_module(const module_data_t *module, const report_module *m)
+{
+    (void)m;
+    /* Two names of one function: pthread_spin_init is pthread_spin_unlock in glibc, whose meaning must not be lost to the
+     * other's, whichever is exported first. */
+    wrap_exports(module, false);
+    wrap_exports(module, true);
 }
