@@ -151,6 +151,84 @@ static void test_a_pointer_is_wild_for_whatever_is_left(void)
     }
 }
 
+static uint32_t add_func(const char *name, const char *model)
+{
+    race_error error;
+    uint32_t added = program_add_func(program, name, NULL, 0);
+    TEST_ASSERT_EQUAL_INT(0, model_fill(program, added, model, &error));
+    return added;
+}
+
+/* A pointer that is wild with contexts only, since there are more objects then, calls what it calls without: when that changes by
+ * one function, that one goes and comes, and the others stay. */
+static void test_a_call_that_is_wild_with_contexts_only_follows_what_it_calls_without(void)
+{
+    uint32_t maker = add_func("maker", "ret = new"), var = program_new_var(program, func), stmts[3], callees[3];
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const names[] = {"first", "second", "third"};
+        callees[i] = add_func(names[i], "ret = new");
+        stmts[i] = add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0},
+                                        .ref = program_function_site(program, callees[i])});
+    }
+    for (unsigned i = 0; i < WILD_AT + 2; i++) {
+        pta_call call = {.func = maker, .target = {PTA_NO_VAR, 0}, .ret2 = PTA_NO_VAR, .caller = func};
+        call.ret = program_new_var(program, func);
+        for (unsigned k = 0; k < PTA_PARAMS; k++)
+            call.args[k] = (pta_operand){PTA_NO_VAR, 0};
+        add(func, (pta_stmt){.kind = PTA_CALL, .ref = program_add_call(program, call)});
+        add(func, (pta_stmt){.kind = PTA_COPY, .dst = {var, 0}, .src = {call.ret, 0}, .stride = PTA_ANY});
+    }
+    call_through(var);
+    edits_are_from_scratch(stmts, 3);
+    open_analysis(PTA_CONTEXT_CFA, PTA_IPA);
+    for (unsigned i = 0; i < 3; i++) {
+        TEST_ASSERT_GREATER_THAN_UINT32(0, instances_of(callees[i]));
+        edit(stmts[i], false);
+        TEST_ASSERT_EQUAL_UINT32(0, instances_of(callees[i]));
+        for (unsigned k = i + 1; k < 3; k++)
+            TEST_ASSERT_GREATER_THAN_UINT32(0, instances_of(callees[k]));
+        is_from_scratch();
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        edit(stmts[i], true);
+        TEST_ASSERT_GREATER_THAN_UINT32(0, instances_of(callees[i]));
+        is_from_scratch();
+    }
+}
+
+/* A cycle of variables that two chains lead into, the second of them longer, so that what comes over it is younger than the cycle:
+ * without the first it keeps all of it, and without both nothing is left. Whichever of a chain goes first. */
+static void test_what_is_younger_supports_a_fact_unless_it_depends_on_it(void)
+{
+    enum { CYCLE = 5, CHAIN = 7 };
+    uint32_t vars[CYCLE], stmts[CYCLE + CHAIN + 2], count = 0, from = program_new_var(program, func);
+    for (unsigned i = 0; i < CYCLE; i++)
+        vars[i] = program_new_var(program, func);
+    for (unsigned i = 0; i < CYCLE; i++)
+        stmts[count++] = add(func, (pta_stmt){.kind = PTA_COPY, .dst = {vars[i], 0}, .src = {vars[(i + 1) % CYCLE], 0}});
+    uint32_t object = points_into_new(from);
+    stmts[count++] = add(func, (pta_stmt){.kind = PTA_COPY, .dst = {vars[0], 0}, .src = {from, 0}});
+    for (unsigned i = 0; i < CHAIN; i++) {
+        uint32_t to = i + 1 < CHAIN ? program_new_var(program, func) : vars[CYCLE / 2];
+        stmts[count++] = add(func, (pta_stmt){.kind = PTA_COPY, .dst = {to, 0}, .src = {from, 0}});
+        from = to;
+    }
+    stmts[count++] = object;
+    edits_are_from_scratch(stmts, count);
+    open_analysis(PTA_CONTEXT_NONE, PTA_IPA);
+    for (unsigned first = 0; first < count; first++)
+        for (unsigned second = 0; second < count; second++) {
+            if (first == second) continue;
+            edit(stmts[first], false);
+            edit(stmts[second], false);
+            is_from_scratch();
+            edit(stmts[first], true);
+            is_from_scratch();
+            edit(stmts[second], true);
+            is_from_scratch();
+        }
+}
+
 /* What wild pointers do is no part of the program: results rely on it. */
 static void test_what_wild_pointers_do_cannot_be_edited(void)
 {
@@ -173,5 +251,7 @@ int main(void)
     RUN_TEST(test_what_wild_pointers_do_cannot_be_edited);
     RUN_TEST(test_a_pointer_is_wild_for_whatever_is_left);
     RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
+    RUN_TEST(test_a_call_that_is_wild_with_contexts_only_follows_what_it_calls_without);
+    RUN_TEST(test_what_is_younger_supports_a_fact_unless_it_depends_on_it);
     return UNITY_END();
 }
