@@ -483,14 +483,12 @@ void inline_slow_parts(builder *b)
         }
         slow_begins(b, s, SLOW_OTHER);
         emit_restore(b, s);
-        if (s->run) {
-            emit_jump(&b->c, b->c.at + b->runs[s->run - 1].again);
-            continue;
-        }
         emit_move_stack(&b->c, -PROBE_RED_ZONE);
         emit_push_number(&b->c, s->record);
         emit_call(b, &s->plan);
         emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
-        emit_jump(&b->c, b->c.at + s->back);
+        /* Of a run, all is done again one by one. Not without the call: first.S may have made the check and said no because a
+         * signal waits, with all signals blocked, and only a call delivers it; what is done again would find the check made. */
+        emit_jump(&b->c, b->c.at + (s->run ? b->runs[s->run - 1].again : s->back));
     }
 }
