@@ -8,6 +8,7 @@
 #include "tools/race/watch.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -329,8 +330,13 @@ static int watch_loop(watcher *w)
     return code != EXIT_CLEAN ? code : cli_finish(w->last && w->last->record.warning_count ? EXIT_FOUND : EXIT_CLEAN);
 }
 
+enum { KEPT_BYTES = 1 << 30, LARGE_BYTES = 32 << 20 /* the most that malloc takes */ };
+
 static int watch_run(int argc, char **argv)
 {
+    /* What one analysis gives back the next one needs: pages that go to the system and come again have to be cleared. */
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
     request r = {.settle = 5, .operands = base_alloc_zero((size_t)argc, sizeof(char *))};
     show_context("origin", &r.how.pointer);
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
