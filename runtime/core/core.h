@@ -62,8 +62,8 @@ enum { FT_SITES = 1 << 29 };
  * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells. Only the
  * thread itself puts its epoch anywhere, so this needs no lock.
  *
- * Data that several threads read: the highest bit of the read site says that it is the number of a read vector. Vectors
- * never change. So a read has nothing to do as well when the thread's epoch is in the vector; this may be remembered as
+ * Data that several threads read: the highest bit of the read site says that it is the number of a read vector. Of
+ * vectors only a thread's own entry changes. So a read has nothing to do as well when the thread's epoch is in the vector; this may be remembered as
  * long as core->given_back stays the same, which is to be read after the cell.
  *
  * Directory: cell of address a = region + ((a mod 2^26) / 4) * 16, where region = core->regions[(a / 2^26) mod 2^21],

@@ -7,7 +7,8 @@
  * be seen, and waits until it is out. From then on the page is locked by an atomic instruction, like a chunk.
  *
  * An engine's own code may say by INSIDE_QUICK that it is in some page of its thread's, instead of a hazard, and then need
- * not change the page's number: it must only replace epochs and sites of whole cells that have no vector and get none.
+ * not change the page's number: it must only replace epochs and sites, of whole cells or byte cells that have no vector and get none,
+ * or of its thread's own entry in a vector that no other cells have.
  *
  * Who has a hazard waits for nobody's, so no two wait for each other. Without a heavy barrier no page has an owner. */
 #include "runtime/core/private.h"

@@ -118,6 +118,19 @@ __attribute__((always_inline)) static inline bool quick_access(probe_thread *sel
     return quick_end(t, quick_apply(t, r, addr, size, op, where & ~WHERE_READERS));
 }
 
+/* The same-epoch path of an access that is not aligned, which the inlined one leaves to C: compressors make many. */
+static inline bool is_settled(const thread_state *t, const region *r, uint64_t addr, uint32_t size, access_op op)
+{
+    const uint64_t at = addr & (REGION_SIZE - 1);
+    const uint32_t epoch = t->pub.epoch;
+    const ft_cell *cell = &r->cells[at / FT_GRANULE], *last = &r->cells[(at + size - 1) / FT_GRANULE];
+    for (; cell <= last; cell++) {
+        if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
+        if (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch) return false;
+    }
+    return epoch != 0;
+}
+
 __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t number, uint64_t sp,
                                                        uint64_t bp)
 {
@@ -131,7 +144,7 @@ __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t n
     const access_op op = record->is_write ? OP_WRITE : OP_READ;
     const thread_state *t = (const thread_state *)self->thread;
     const ft_cell *cell = &r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
-    if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return false;
+    if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return is_settled(t, r, addr, size, op);
     if (op == OP_READ && __atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS &&
         is_known(self, t, r, addr, size, record->site))
         return true;
