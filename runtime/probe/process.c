@@ -35,6 +35,7 @@ typedef struct { /* a log: the program may close it, or put another file in its 
 
 static struct {
     log_file files[FILES];
+    log_file errors; /* stderr as it was at the start, without a path */
     long pid;
 } process;
 
@@ -86,9 +87,17 @@ static bool is_there(const log_file *f)
     return !sys_call(SYS_fstat, f->fd, (long)&st, 0, 0, 0, 0) && st.st_dev == f->device && st.st_ino == f->node;
 }
 
-static bool open_log(log_file *f, int flags)
+static bool describe(log_file *f)
 {
     struct stat st;
+    if (sys_call(SYS_fstat, f->fd, (long)&st, 0, 0, 0, 0)) return false;
+    f->device = st.st_dev;
+    f->node = st.st_ino;
+    return true;
+}
+
+static bool open_log(log_file *f, int flags)
+{
     long fd =
         sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666, 0, 0);
     if (fd < 0) return false;
@@ -98,10 +107,7 @@ static bool open_log(log_file *f, int flags)
         fd = high;
     }
     f->fd = (int)fd;
-    if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0)) return false;
-    f->device = st.st_dev;
-    f->node = st.st_ino;
-    return true;
+    return describe(f);
 }
 
 static log_file *log_of(int fd)
@@ -126,7 +132,10 @@ static bool host_write(void *context, int file, const void *bytes, size_t size)
 {
     (void)context;
     int fd = REPORT_STDERR;
-    if (file != REPORT_STDERR) {
+    if (file == REPORT_STDERR) {
+        /* who has closed it may have data in its place */
+        if (!is_there(&process.errors)) return false;
+    } else {
         log_file *f = &process.files[(file - HIGH_FILE) % FILES];
         if (!f->fd || (!is_there(f) && !open_log(f, 0))) return false;
         fd = f->fd;
@@ -378,6 +387,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 {
     (void)argc;
     report_options options;
+    process.errors.fd = REPORT_STDERR;
+    describe(&process.errors);
     probe.environment = environment;
     probe.nobody = (ft_thread){0};
     read_options(&options);

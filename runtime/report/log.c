@@ -1,6 +1,7 @@
 /* The two logs of a process. Each piece of text and each event is one write to a file that is open for appending, so
  * nothing is lost when the process crashes or calls _exit. When the event log cannot be written any more, an empty file
- * race.<pid>.lost says that something was found after that. */
+ * race.<pid>.lost says that something was found after that. Text that stderr does not take any more (the program has closed it,
+ * or has another file in its place) is kept in race.<pid>.unseen, for whoever started the run. */
 #include "runtime/report/report.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static int open_file(report *r, const char *suffix)
 /* Requires r->lock, or that nobody else runs. */
 void log_open(report *r)
 {
-    r->text_log = r->event_log = -1;
+    r->text_log = r->event_log = r->unseen_log = -1;
     r->next_record = 0;
     r->event_log_failed = false;
     if (!r->options.log_dir) return;
@@ -44,7 +45,10 @@ void log_open(report *r)
 void log_text(report *r, const char *bytes, size_t size)
 {
     bool logged = r->text_log >= 0 && r->host.write(r->host.context, r->text_log, bytes, size);
-    if (!r->options.quiet || !logged) r->host.write(r->host.context, REPORT_STDERR, bytes, size);
+    if (r->options.quiet && logged) return;
+    if (r->host.write(r->host.context, REPORT_STDERR, bytes, size) || !r->options.log_dir) return;
+    if (r->unseen_log < 0) r->unseen_log = open_file(r, "unseen");
+    if (r->unseen_log >= 0) r->host.write(r->host.context, r->unseen_log, bytes, size);
 }
 
 void event_begin(report *r, event_kind kind, size_t fixed)

@@ -186,5 +186,6 @@ void report_close(report *r)
 {
     if (r->text_log >= 0) r->host.close(r->host.context, r->text_log);
     if (r->event_log >= 0) r->host.close(r->host.context, r->event_log);
-    r->text_log = r->event_log = -1;
+    if (r->unseen_log >= 0) r->host.close(r->host.context, r->unseen_log);
+    r->text_log = r->event_log = r->unseen_log = -1;
 }

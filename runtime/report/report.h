@@ -82,7 +82,8 @@ typedef struct {
     /* A file for appending, made if need be, emptied if it was there; below 0: it cannot be. Survives the program's
      * closing of descriptors, is closed on exec. */
     int (*open)(void *context, const char *path);
-    bool (*write)(void *context, int file, const void *bytes, size_t size); /* REPORT_STDERR, or one of `open` */
+    /* REPORT_STDERR, or one of `open`. Never to a file that the program has in the place of stderr. */
+    bool (*write)(void *context, int file, const void *bytes, size_t size);
     void (*close)(void *context, int file);
     uint64_t (*now)(void *context); /* nanoseconds, monotonic */
     int (*pid)(void *context);
@@ -139,6 +140,7 @@ typedef struct report {
     uint64_t reported, deadlocks, audits, suppressed;
     uint64_t sites, accesses_planned;
     int text_log, event_log; /* files, or below 0 */
+    int unseen_log;          /* the same; made when it is needed */
     uint32_t next_record;
     bool event_log_failed;
     uint32_t module_lock; /* of adding modules and sites; looking needs none */

@@ -19,6 +19,15 @@ static bool give(detect *d, const pta_place *place, const image_type *type)
     return true;
 }
 
+/* An object on the heap that has no type yet. */
+static bool wants(const void *with, uint32_t site, uint32_t context)
+{
+    const detect *d = with;
+    const pta_site *s = &d->program->sites.data[site];
+    uint32_t object = s->kind == PTA_HEAP ? hb_find_object(d->h, s->memory, context) : HB_NONE;
+    return object < d->type_count && !d->types[object];
+}
+
 /* What a pointer is declared to point to; a struct that its object file only declares is the one that another one defines. */
 static const image_type *pointee(const detect *d, const image_type *type)
 {
@@ -42,7 +51,7 @@ static void take_parameters(detect *d, uint32_t func, pta_places *places)
         const image_type *type = debug->variables[i].type;
         if (!type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION) return;
         if (type->kind == IMAGE_TYPE_FLOAT) continue;
-        if (worth(pointee(d, type))) {
+        if (worth(pointee(d, type)) && pta_may_begin(d->p, func, reg, wants, d)) {
             pta_points_to(d->p, func, (pta_operand){reg, 0}, PTA_SAME, places);
             for (uint32_t k = 0; k < places->len; k++)
                 give(d, &places->data[k], pointee(d, type));

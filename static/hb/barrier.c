@@ -2,9 +2,12 @@
  * another. Threads that meet at barriers are in the same phase at any time, so accesses in different phases are ordered. That all
  * threads which share the data wait at the barrier is taken for granted.
  *
+ * A thread that waits at several barriers, of which it is known for how many they are, meets all the others at the widest ones only;
+ * those are one barrier to it. The narrow ones, for a part of the threads, order nothing that is known here.
+ *
  * A phase is named by the barrier it begins with; two barriers of which none dominates the other may begin the same phase.
  * Different threads are compared by the number of barriers behind them, as long as no loop makes it vary. */
-#include "static/hb/private.h"
+#include "static/hb/number.h"
 
 typedef struct {
     uint32_t origin;
@@ -16,16 +19,18 @@ typedef struct {
 
 typedef VEC(phase) phase_list;
 
+typedef struct {
+    uint32_t object;
+    int64_t count; /* of those that it is for; -1: not known */
+    bool narrow;
+    uint32_t same; /* a barrier that it is as good as */
+} barrier;
+
 struct hb_barriers {
     phase_list phases; /* by origin */
     hb_numbers cutters;
+    VEC(barrier) known; /* those of which their init was seen */
 };
-
-static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
-{
-    const sync_entry *sync = hb_call_sync(w->with, instance, call);
-    return sync && sync->kind == SYNC_BARRIER;
-}
 
 static uint32_t barrier_object(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
 {
@@ -37,6 +42,75 @@ static uint32_t barrier_object(hb *h, uint32_t instance, const hb_call *call, co
     }
     vec_free(&places);
     return object;
+}
+
+static barrier *find_barrier(const hb *h, uint32_t object)
+{
+    for (uint32_t i = 0; i < h->barriers->known.len; i++)
+        if (h->barriers->known.data[i].object == object) return &h->barriers->known.data[i];
+    return NULL;
+}
+
+/* Of a call that waits at a barrier which counts: which one it is as good as. False: it waits at no such. */
+static bool waits_at(hb *h, uint32_t instance, const hb_call *call, uint32_t *object)
+{
+    const sync_entry *sync = hb_call_sync(h, instance, call);
+    if (!sync || sync->kind != SYNC_BARRIER) return false;
+    *object = barrier_object(h, instance, call, sync);
+    const barrier *b = find_barrier(h, *object);
+    if (b) *object = b->same;
+    return !b || !b->narrow;
+}
+
+static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
+{
+    uint32_t object;
+    return waits_at((hb *)w->with, instance, call, &object);
+}
+
+static void take_inits(hb *h, uint32_t instance)
+{
+    const hb_func *f = &h->funcs[h->instances[instance].func];
+    for (uint32_t c = 0; c < f->call_count; c++) {
+        const hb_call *call = &f->calls[c];
+        const sync_entry *sync = hb_call_sync(h, instance, call);
+        if (!sync || sync->kind != SYNC_BARRIER_INIT) continue;
+        uint32_t object = barrier_object(h, instance, call, sync);
+        int64_t count = call->value ? part_number(part_code(h, instance), part_argument(part_code(h, instance), call, (unsigned)sync->other)) : -1;
+        barrier *b = find_barrier(h, object);
+        if (b && b->count != count) b->count = -1;
+        if (!b && object != HB_NONE) vec_push(&h->barriers->known, (barrier){.object = object, .count = count, .same = object});
+    }
+}
+
+/* Which of the barriers that an origin waits at are the widest. */
+static void compare_widths(hb *h, uint32_t origin)
+{
+    hb_numbers at = {0};
+    int64_t widest = 0;
+    bool all = true;
+    for (uint32_t k = 0; k < h->barriers->cutters.len; k++) {
+        uint32_t i = h->barriers->cutters.data[k];
+        const hb_func *f = &h->funcs[h->instances[i].func];
+        for (uint32_t c = 0; hb_bit(h->origins.data[origin].self, i) && c < f->call_count; c++) {
+            const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
+            if (!sync || sync->kind != SYNC_BARRIER) continue;
+            const barrier *b = find_barrier(h, barrier_object(h, i, &f->calls[c], sync));
+            all &= b && b->count > 0;
+            if (!b) continue;
+            if (b->count > widest) widest = b->count;
+            vec_push(&at, b->object);
+        }
+    }
+    const barrier *first = NULL;
+    for (uint32_t i = 0; i < at.len && all; i++) {
+        barrier *b = find_barrier(h, at.data[i]);
+        b->narrow |= b->count < widest;
+        if (b->count < widest) continue;
+        if (!first) first = b;
+        b->same = first->same;
+    }
+    vec_free(&at);
 }
 
 static bool dominates(const hb *h, hb_point a, hb_point b)
@@ -73,6 +147,7 @@ void hb_barriers_open(hb *h)
     h->barriers = base_alloc_zero(1, sizeof *h->barriers);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         if (!hb_instance_code(h, i)) continue;
+        take_inits(h, i);
         const hb_func *f = &h->funcs[h->instances[i].func];
         bool any = false;
         for (uint32_t c = 0; c < f->call_count && !any; c++) {
@@ -81,6 +156,8 @@ void hb_barriers_open(hb *h)
         }
         if (any) vec_push(&h->barriers->cutters, i);
     }
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        compare_widths(h, o);
     for (uint32_t o = 0; o < h->origins.len; o++) {
         uint32_t first = h->barriers->phases.len;
         for (uint32_t k = 0; k < h->barriers->cutters.len; k++) {
@@ -88,10 +165,9 @@ void hb_barriers_open(hb *h)
             if (!hb_bit(h->origins.data[o].self, i)) continue;
             const hb_func *f = &h->funcs[h->instances[i].func];
             for (uint32_t c = 0; c < f->call_count; c++) {
-                const sync_entry *sync = hb_call_sync(h, i, &f->calls[c]);
-                if (!sync || sync->kind != SYNC_BARRIER) continue;
-                vec_push(&h->barriers->phases, (phase){.origin = o, .at = {i, f->calls[c].insn},
-                                                       .object = barrier_object(h, i, &f->calls[c], sync)});
+                uint32_t object;
+                if (!waits_at(h, i, &f->calls[c], &object)) continue;
+                vec_push(&h->barriers->phases, (phase){.origin = o, .at = {i, f->calls[c].insn}, .object = object});
             }
         }
         if (h->barriers->phases.len == first) continue;
@@ -110,6 +186,7 @@ void hb_barriers_close(hb *h)
         hb_region_free(&h->barriers->phases.data[p].region);
     vec_free(&h->barriers->phases);
     vec_free(&h->barriers->cutters);
+    vec_free(&h->barriers->known);
     free(h->barriers);
 }
 

@@ -24,10 +24,20 @@ typedef struct {
     int64_t number;  /* the one signal in it; -1: several, or not known */
 } signal_set;
 
+typedef struct {
+    uint32_t instance;
+    const hb_call *call;
+    uint32_t object; /* of the address; HB_NONE: not known */
+    int64_t at;
+    uint32_t count;  /* of such calls */
+} meeting_call;
+
 struct hb_channels {
     hb_channel_list all;
     VEC(descriptor) descriptors;
     VEC(signal_set) sets;
+    meeting_call bound, accepted, connected;
+    bool closes; /* somebody closes some descriptor */
 };
 
 hb_channel_list *hb_channels(const hb *h)
@@ -96,6 +106,7 @@ bool hb_condition_means(const value_condition *c, uint8_t when)
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
+    uint32_t first = out->len;
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
         for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
@@ -106,6 +117,7 @@ void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8
             if (hb_condition_means(&c, when)) vec_push(out, (hb_edge){instance, b, e, c.code == VALUE_EQUAL ? c.imm : -1});
         }
     }
+    hb_repeat_edges(h, instance, out, first);
 }
 
 /* --- semaphores -------------------------------------------------------------------------------------------------------------- */
@@ -181,11 +193,35 @@ static bool is_once(const hb *h, uint32_t instance, uint32_t insn)
     return h->once[instance] && !f->ir->blocks[hb_block_of(f, insn)].loop;
 }
 
+/* The descriptor that a call returns, and the variables that it is kept in. */
+static void add_result(hb *h, uint32_t instance, const hb_call *call, int32_t sends, int32_t receives)
+{
+    uint32_t func = h->instances[instance].func;
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    add_descriptor(h, (descriptor){HB_NONE, call->call, call->insn, func, sends, receives});
+    for (ir_value v = 1; v < ir->insn_count; v++) {
+        pta_place place;
+        if (ir->insns[v].op != IR_STORE || ir->insns[ir->insns[v].a].flags & IR_PROMOTED) continue;
+        const ir_insn *stored = &ir->insns[value_plain(ir, ir->insns[v].b, 4)];
+        if (stored->op != IR_RESULT || stored->var != IR_RAX || stored->a != call->value) continue;
+        if (!access_place(h, instance, &ir->insns[ir->insns[v].a], &place) || !hb_single(h, &place)) continue;
+        const pta_site *site = &h->program->sites.data[place.site];
+        add_descriptor(h, (descriptor){hb_object(h, site->memory, place.context), site->base + place.offset, ir->insns[v].insn, func,
+                                       sends, receives});
+    }
+}
+
+/* A socket of this type gives out what was sent as one message as one message. */
+static bool keeps_messages(int64_t type)
+{
+    enum { DATAGRAM = 2, PACKETS = 5, FLAGS = 15 };
+    return type >= 0 && ((type & FLAGS) == DATAGRAM || (type & FLAGS) == PACKETS);
+}
+
 static void take_maker(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
 {
     uint32_t object, func = h->instances[instance].func;
     int64_t at;
-    const ir_func *ir = hb_instance_code(h, instance)->ir;
     if (sync->kind == SYNC_PIPE || sync->kind == SYNC_SOCKETS) {
         if (!argument_place(h, instance, call, sync->arg, &object, &at)) return;
         bool both = sync->kind == SYNC_SOCKETS, once = is_once(h, instance, call->insn);
@@ -194,7 +230,8 @@ static void take_maker(hb *h, uint32_t instance, const hb_call *call, const sync
             to = (int32_t)channel_at(h, CHANNEL_DESCRIPTOR, object, at + 4);
             from = both ? (int32_t)channel_at(h, CHANNEL_DESCRIPTOR, object, at) : UNKNOWN;
             h->channels->all.data[to].first = 0;
-            if (both) h->channels->all.data[from].first = 0;
+            h->channels->all.data[to].parted = both && keeps_messages(constant_argument(h, instance, call, 1));
+            if (both) h->channels->all.data[from].first = 0, h->channels->all.data[from].parted = h->channels->all.data[to].parted;
         }
         add_descriptor(h, (descriptor){object, at, call->insn, func, from, to});
         add_descriptor(h, (descriptor){object, at + 4, call->insn, func, to, from});
@@ -214,17 +251,34 @@ static void take_maker(hb *h, uint32_t instance, const hb_call *call, const sync
                 channel = (int32_t)channel_at(h, CHANNEL_SIGNAL, HB_NONE, s->number);
         }
     }
-    add_descriptor(h, (descriptor){HB_NONE, call->call, call->insn, func, channel, channel});
-    for (ir_value v = 1; v < ir->insn_count; v++) { /* where it is kept */
-        pta_place place;
-        if (ir->insns[v].op != IR_STORE || ir->insns[ir->insns[v].a].flags & IR_PROMOTED) continue;
-        const ir_insn *stored = &ir->insns[value_plain(ir, ir->insns[v].b, 4)];
-        if (stored->op != IR_RESULT || stored->var != IR_RAX || stored->a != call->value) continue;
-        if (!access_place(h, instance, &ir->insns[ir->insns[v].a], &place) || !hb_single(h, &place)) continue;
-        const pta_site *site = &h->program->sites.data[place.site];
-        add_descriptor(h, (descriptor){hb_object(h, site->memory, place.context), site->base + place.offset, ir->insns[v].insn, func,
-                                       channel, channel});
-    }
+    add_result(h, instance, call, channel, channel);
+}
+
+static void take_meeting(hb *h, uint32_t instance, const hb_call *call, const sync_entry *sync)
+{
+    struct hb_channels *all = h->channels;
+    all->closes |= sync->kind == SYNC_CLOSE;
+    meeting_call *to = sync->kind == SYNC_BIND ? &all->bound : sync->kind == SYNC_CONNECT ? &all->connected : &all->accepted;
+    if (sync->kind != SYNC_BIND && sync->kind != SYNC_CONNECT && sync->kind != SYNC_ACCEPT) return;
+    *to = (meeting_call){instance, call, HB_NONE, 0, to->count + 1 + !is_once(h, instance, call->insn)};
+    if (sync->other >= 0 && !argument_place(h, instance, call, sync->other, &to->object, &to->at)) to->count++;
+}
+
+/* A program that accepts one connection, and makes one to the same address: it talks to itself. */
+static void connect_ends(hb *h)
+{
+    const meeting_call *server = &h->channels->accepted, *client = &h->channels->connected, *bound = &h->channels->bound;
+    if (server->count != 1 || client->count != 1 || bound->count != 1 || client->object != bound->object || client->at != bound->at) return;
+    const ir_func *ir = hb_instance_code(h, client->instance)->ir;
+    ir_value end = argument(ir, client->call, 0);
+    if (!end || ir->insns[end].op != IR_RESULT || ir->insns[end].var != IR_RAX) return;
+    const hb_call *made = hb_call_at(h, h->instances[client->instance].func, ir->insns[ir->insns[end].a].insn);
+    if (!made) return;
+    int32_t to = (int32_t)channel_at(h, CHANNEL_DESCRIPTOR, HB_NONE, client->call->call);
+    int32_t from = (int32_t)channel_at(h, CHANNEL_DESCRIPTOR, HB_NONE, server->call->call);
+    h->channels->all.data[to].first = h->channels->all.data[from].first = 0;
+    add_result(h, server->instance, server->call, from, to);
+    add_result(h, client->instance, made, to, from);
 }
 
 /* Whoever else writes to the variable makes it unknown. */
@@ -296,6 +350,34 @@ static int32_t resolve(hb *h, uint32_t instance, ir_value v, bool sends)
     return d ? (sends ? d->sends : d->receives) : UNKNOWN;
 }
 
+/* What a handler of libevent is given first: the descriptor that it was registered for. */
+static int32_t resolve_event(hb *h, uint32_t instance, bool sends)
+{
+    int32_t found = UNKNOWN;
+    for (uint32_t o = 0; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        if (origin->instance != instance || origin->kind != HB_EVENT || !origin->by || origin->by->kind != SYNC_EVENT) continue;
+        for (uint32_t i = 0; i < origin->sites.len; i++) {
+            hb_point site = origin->sites.data[i];
+            const hb_call *call = hb_instance_code(h, site.instance) ? hb_call_at(h, h->instances[site.instance].func, site.insn) : NULL;
+            uint32_t func = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+            if (func == PTA_NO_FUNC) return UNKNOWN;
+            bool assigned = !strcmp(h->program->funcs.data[func].name, "event_assign");
+            int32_t one = resolve(h, site.instance, argument(hb_instance_code(h, site.instance)->ir, call, assigned ? 2 : 1), sends);
+            if (one < 0 || (found >= 0 && found != one)) return UNKNOWN;
+            found = one;
+        }
+    }
+    return found;
+}
+
+int32_t hb_channel_of(hb *h, uint32_t instance, const hb_call *call, bool sends)
+{
+    const sync_entry *sync = hb_call_sync(h, instance, call);
+    int32_t channel = sync ? resolve(h, instance, argument(hb_instance_code(h, instance)->ir, call, sync->arg), sends) : UNKNOWN;
+    return channel == FROM_CALLER ? resolve_event(h, instance, sends) : channel;
+}
+
 static void add_number(hb_numbers *to, uint32_t n)
 {
     for (uint32_t i = 0; i < to->len; i++)
@@ -335,13 +417,25 @@ static bool writes_one(const hb *h, uint32_t instance, const hb_call *call)
     return found;
 }
 
+/* The number that a result is compared with, if it is only one: whoever finds another one gives up. */
+static int64_t answered_unit(const hb *h, uint32_t instance, const hb_call *call)
+{
+    hb_edges edges = {0};
+    hb_success_edges(h, instance, call, SYNC_POSITIVE, &edges);
+    int64_t unit = edges.len ? edges.data[0].equals : -1;
+    for (uint32_t i = 1; i < edges.len; i++)
+        if (edges.data[i].equals != unit) unit = -1;
+    vec_free(&edges);
+    return unit;
+}
+
 /* How much one operation puts in or takes out, when that must be the same for all. */
 static void note_unit(const hb *h, hb_channel *c, uint32_t instance, const hb_call *call, const sync_entry *sync)
 {
     if (c->kind == CHANNEL_SIGNAL) c->counted = false;
     if (c->kind == CHANNEL_EVENTS && sync->kind == SYNC_SEND && !writes_one(h, instance, call)) c->counted = false;
     if (c->kind != CHANNEL_DESCRIPTOR && c->kind != CHANNEL_EVENTS) return;
-    int64_t unit = sync->other >= 0 ? constant_argument(h, instance, call, sync->other) : -1;
+    int64_t unit = sync->other >= 0 ? constant_argument(h, instance, call, sync->other) : answered_unit(h, instance, call);
     if (unit <= 0 || (c->unit >= 0 && c->unit != unit)) c->counted = false;
     c->unit = unit;
 }
@@ -399,7 +493,9 @@ static void wait_through(hb *h, uint32_t instance, const hb_call *call, ir_value
 {
     int32_t channel = resolve(h, instance, v, false);
     hb_edges edges = {0};
-    if (!always) hb_success_edges(h, instance, call, sync->when, &edges);
+    /* That nothing was received means that the other end is closed. */
+    uint8_t when = sync->when == SYNC_POSITIVE && !h->channels->closes ? SYNC_NOT_NEGATIVE : sync->when;
+    if (!always) hb_success_edges(h, instance, call, when, &edges);
     if (channel <= FROM_CALLER && depth < DEPTH && (always || must_pass(h, instance, &edges, 0))) {
         for (uint32_t i = h->in_first[instance]; i < h->in_first[instance + 1]; i++) {
             const pta_call_edge *e = &h->edges[h->in_edge[i]];
@@ -413,7 +509,7 @@ static void wait_through(hb *h, uint32_t instance, const hb_call *call, ir_value
         note_unit(h, c, in, doer, sync);
         if (always) vec_push(&c->waits, (hb_point){instance, call->insn});
         for (uint32_t i = 0; i < edges.len; i++) {
-            bool whole = c->kind != CHANNEL_DESCRIPTOR || c->unit == 1 || edges.data[i].equals == c->unit;
+            bool whole = c->kind != CHANNEL_DESCRIPTOR || c->parted || c->unit == 1 || edges.data[i].equals == c->unit;
             if (!whole) c->counted = false;
             vec_push(&c->edges, edges.data[i]);
         }
@@ -518,6 +614,8 @@ void hb_channels_open(hb *h)
 {
     each_call(h, take_signal_set);
     each_call(h, take_maker);
+    each_call(h, take_meeting);
+    connect_ends(h);
     drop_written(h);
     each_call(h, take_semaphore);
     each_call(h, take_unsure);

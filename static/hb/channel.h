@@ -28,6 +28,7 @@ typedef struct {
     int64_t unit;     /* bytes that one operation moves; < 0: not known yet */
     bool counted;     /* each post puts in one, each wait takes one out, and no others are known */
     bool open;        /* other processes know it by its name */
+    bool parted;      /* what is received is one message as it was sent */
     hb_points posts;
     hb_points waits;  /* calls that come back with one */
     hb_edges edges;   /* of calls that may fail: where they have not */
@@ -36,11 +37,19 @@ typedef struct {
 typedef VEC(hb_channel) hb_channel_list;
 
 hb_channel_list *hb_channels(const hb *h);
+/* The channel that a call sends to, or receives from; negative: it is not known. */
+int32_t hb_channel_of(hb *h, uint32_t instance, const hb_call *call, bool sends);
 
 /* Whether what a branch has found of a result means what `when` asks for. */
 bool hb_condition_means(const value_condition *c, uint8_t when);
 /* The edges on which a call has done what `when` asks for. */
 void hb_success_edges(const hb *h, uint32_t instance, const hb_call *call, uint8_t when, hb_edges *out);
+
+/* --- echo.c ---- */
+/* Adds those that can only be passed when one of the others has been passed. */
+void hb_echo_edges(const hb *h, hb_edges *edges);
+/* The same for the edges of a call, from `first` on, that are passed at once. */
+void hb_repeat_edges(const hb *h, uint32_t instance, hb_edges *edges, uint32_t first);
 
 /* --- publish.c ---- */
 typedef struct {

@@ -16,8 +16,9 @@
  *   value.c      what values are sums of, and what a branch says about them
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
+ *   echo.c       branches that tell the same as others
  *   channel.c    semaphores, messages, signals: what is put in and taken out; publish.c: order by them and by flags; turn.c: a token
- *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; separate.c: all of it, asked
+ *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; letter.c: what a message names; ring.c: slots that two semaphores count; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number*.c: what it has by its number; joined.c: those that are
  *                joined one by one; counter.c: what counts in loops
  *   nest.c       what tasks know of the function that made them

@@ -373,6 +373,7 @@ void hb_locks_open(hb *h)
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);
     h->locks->matters = base_alloc_zero(h->words, sizeof *h->locks->matters);
+    h->locks->changed = base_alloc_zero(h->instance_count, sizeof *h->locks->changed);
     h->locks->effects = base_alloc_zero(h->instance_count, sizeof *h->locks->effects);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         h->locks->instances[i].gain = LOCKSET_ALL;
@@ -399,6 +400,7 @@ void hb_locks_close(hb *h)
     free(h->locks->instances);
     free(h->locks->matters);
     free(h->locks->effects);
+    free(h->locks->changed);
     lockset_close(&h->locks->table);
     vec_free(&h->locks->sums);
     vec_free(&h->locks->sum_func);

@@ -16,7 +16,7 @@ typedef struct { /* a lock that a function lets go of without having taken it */
 enum { RELEASE_LOCK, RELEASE_PARAM, RELEASE_HOLDER, RELEASE_PLACES };
 enum { LOCK_ANYWHERE = 0 }; /* the number of the empty list of places: nothing is known */
 
-typedef struct { /* what a call has last left of a set, when the summaries were those of a version */
+typedef struct { /* what a call has last left of a set, when the summaries were those of a version; 0: never */
     uint32_t set, version, result;
 } lock_step;
 
@@ -63,7 +63,8 @@ typedef struct hb_locks {
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
     uint8_t *effects;  /* per instance: LOCK_EFFECT_*, for the same reason */
-    uint32_t version;  /* changes whenever the summary of an instance does */
+    uint32_t version;  /* grows whenever the summary of an instance changes */
+    uint32_t *changed; /* per instance: the version that this began */
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */
     VEC(uint32_t) sum_func;
     map64 sum_map;
@@ -117,6 +118,12 @@ void lock_summary_changed(hb *h, uint32_t instance);
 /* The instance lets go of a lock that it has not taken. */
 void lock_note_release(hb *h, uint32_t instance, lock_release r);
 ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg);
+/* Nothing is left of a set, and the instance lets go of everything: one more callee would change neither. A call through a wild pointer
+ * has very many. */
+static inline bool lock_is_spent(const hb *h, uint32_t instance, uint32_t set)
+{
+    return set == LOCKSET_EMPTY && h->locks->instances[instance].lets_all_go;
+}
 uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call *call, uint32_t callee, unsigned depth);
 
 /* --- lock_flow.c ------------------------------------------------------------------------------------------------------ */

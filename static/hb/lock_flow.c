@@ -96,7 +96,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
         any = true;
         if (h->locks->effects[callee] == LOCK_EFFECT_NONE)
             idle = true;
-        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME)
+        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result))
             result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
@@ -104,7 +104,31 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
     return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
 }
 
-/* The same, asked once as long as no summary changes: the flow comes by many times with one set. */
+/* Whether the summary of an instance, or of what a library function calls back, has changed since a version. */
+static bool has_changed(const hb *h, uint32_t instance, uint32_t version, unsigned depth)
+{
+    if (h->locks->changed[instance] > version) return true;
+    if (hb_instance_code(h, instance)) return false;
+    for (uint32_t e = h->out_first[instance]; e < h->out_first[instance + 1] && depth < 4; e++)
+        if (has_changed(h, h->edges[e].callee, version, depth + 1)) return true;
+    return false;
+}
+
+/* What a step was made of is as it was: the summaries of what the call leads to. */
+static bool is_current(const hb *h, uint32_t instance, const hb_call *call, const lock_step *step)
+{
+    if (step->version == h->locks->version) return true;
+    const sync_entry *sync = hb_call_sync(h, instance, call);
+    if (!step->version || (sync && sync->kind == SYNC_ONCE)) return false;
+    uint32_t count, first = hb_callees(h, instance, call->call, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t callee = h->edges[first + i].callee;
+        if (hb_bit(h->locks->matters, callee) && has_changed(h, callee, step->version, 0)) return false;
+    }
+    return true;
+}
+
+/* The same, asked once as long as no summary that matters to it changes: the flow comes by many times with one set. */
 static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
 {
     if (set == LOCKSET_ALL) return set;
@@ -112,10 +136,11 @@ static uint32_t after_call(hb *h, uint32_t instance, uint32_t set, const hb_call
     const hb_func *own = &h->funcs[h->instances[instance].func];
     if (!l->steps) l->steps = base_alloc_zero(own->call_count, sizeof *l->steps);
     lock_step *step = &l->steps[call - own->calls];
-    if (step->version == h->locks->version && step->set == set) return step->result;
-    uint32_t version = h->locks->version, result = find_after_call(h, instance, set, call);
-    *step = (lock_step){set, version, result};
-    return result;
+    uint32_t version = h->locks->version;
+    if (step->set != set || !is_current(h, instance, call, step))
+        *step = (lock_step){.set = set, .result = find_after_call(h, instance, set, call)};
+    step->version = version;
+    return step->result;
 }
 
 bool hb_is_spin(const hb *h, const pta_place *place)

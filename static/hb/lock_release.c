@@ -109,7 +109,7 @@ void lock_summary_changed(hb *h, uint32_t instance)
     bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
     h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
                                                                                                                     : LOCK_EFFECT_SOME;
-    h->locks->version++;
+    h->locks->changed[instance] = ++h->locks->version;
 }
 
 enum { MOST_RELEASES = 24 }; /* more, as recursion may make them, are a release of anything */
@@ -260,7 +260,7 @@ uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call
     const lock_instance *l = &h->locks->instances[callee];
     if (!hb_instance_code(h, callee)) { /* a library function that calls back */
         uint32_t result = set;
-        for (uint32_t e = h->out_first[callee]; e < h->out_first[callee + 1] && depth < 4; e++)
+        for (uint32_t e = h->out_first[callee]; e < h->out_first[callee + 1] && depth < 4 && !lock_is_spent(h, instance, result); e++)
             if (!hb_spawns(h, &h->edges[e]) && h->locks->instances[h->edges[e].callee].matters)
                 result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, h->edges[e].callee, depth + 1));
         return result;

@@ -48,6 +48,8 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_lasts_open(h);
     hb_gathers_open(h);
     hb_barriers_open(h);
+    hb_letters_open(h);
+    hb_rings_open(h);
     count(h);
     return h;
 }
@@ -55,6 +57,8 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
 void hb_close(hb *h)
 {
     if (!h) return;
+    hb_rings_close(h);
+    hb_letters_close(h);
     hb_barriers_close(h);
     hb_nests_close(h);
     hb_gathers_close(h);

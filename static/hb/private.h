@@ -21,6 +21,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool jumps; /* it calls setjmp */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
+    uint8_t reached; /* the same of all its blocks */
     hb_numbers waits; /* branches on atomic variables (hb_wait_mark); instructions that load them */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
@@ -168,6 +169,8 @@ struct hb {
     struct hb_gathers *gathers;
     struct hb_nests *nests;
     struct hb_barriers *barriers;
+    struct hb_letters *letters;
+    struct hb_rings *rings;
     VEC(hb_touch) touches;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
@@ -335,6 +338,18 @@ void hb_barriers_open(hb *h);
 void hb_barriers_close(hb *h);
 /* A barrier lies between them. */
 bool hb_barriers_order(hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b);
+
+/* --- letter.c ---- */
+void hb_letters_open(hb *h);
+void hb_letters_close(hb *h);
+/* One uses what a message names, which the other has sent when it was done with it. */
+bool hb_letters_order(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+
+/* --- ring.c ---- */
+void hb_rings_open(hb *h);
+void hb_rings_close(hb *h);
+/* Both are to slots of a ring that two semaphores count. */
+bool hb_rings_order(hb *h, const hb_touch *a, const hb_touch *b);
 
 /* --- nest.c ---- */
 void hb_nests_close(hb *h);

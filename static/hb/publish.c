@@ -271,86 +271,6 @@ static void find_variables(hb *h, uint32_t instance)
     }
 }
 
-/* --- branches that tell the same ------------------------------------------------------------------------------------------------ */
-
-static bool holds(uint8_t code, int64_t n, int64_t imm)
-{
-    switch (code) {
-    case 4: return n == imm;
-    case 5: return n != imm;
-    case 12: return n < imm;
-    case 13: return n >= imm;
-    case 14: return n <= imm;
-    case 15: return n > imm;
-    default: return true; /* says nothing */
-    }
-}
-
-/* A value that is `known` to be a certain number cannot be what an edge says. */
-static bool contradicts(const lift_func *f, uint32_t block, uint32_t edge, ir_value v, int64_t number)
-{
-    value_condition c;
-    if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
-    return c.a == v && !c.b && !holds(c.code, (int32_t)number, (int32_t)c.imm);
-}
-
-static uint32_t block_of_value(const ir_func *ir, ir_value v)
-{
-    uint32_t block = 0;
-    while (block < ir->func->block_count && (v < ir->blocks[block].first || v >= ir->blocks[block].first + ir->blocks[block].count))
-        block++;
-    return block;
-}
-
-/* Whether control can come from where a value is made to a block where it is a number, without one of the token's edges. */
-static bool comes_without(const lift_func *f, const token *t, uint32_t instance, uint32_t from, uint32_t to, ir_value v, int64_t number)
-{
-    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
-    hb_numbers work = {0};
-    bool found = from == to;
-    vec_push(&work, from);
-    hb_set(seen, from);
-    while (work.len && !found) {
-        uint32_t block = work.data[--work.len];
-        const lift_block *b = &f->blocks[block];
-        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count && !found; e++) {
-            uint32_t next = f->edges[e].to;
-            if (hb_bit(seen, next) || hb_edges_have(&t->edges, instance, block, e) || contradicts(f, block, e, v, number)) continue;
-            hb_set(seen, next);
-            vec_push(&work, next);
-            found = next == to;
-        }
-    }
-    vec_free(&work);
-    free(seen);
-    return found;
-}
-
-/* `while (!ready && !late) late = wait(...); if (!late) ...`: that the value is zero means that the loop was left over the other edge.
- * The value does not change on the way from where it was made last, and on each such way an edge contradicts it, or is the token's. */
-static void find_echoes(const hb *h, token *t)
-{
-    uint32_t own = t->edges.len;
-    for (uint32_t k = 0; k < own; k++) {
-        uint32_t instance = t->edges.data[k].instance;
-        const lift_func *f = hb_instance_code(h, instance);
-        bool done = false;
-        for (uint32_t i = 0; i < k && !done; i++)
-            done = t->edges.data[i].instance == instance;
-        for (uint32_t b = 0; b < f->block_count && !done; b++) {
-            const lift_block *block = &f->blocks[b];
-            for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
-                value_condition c;
-                if (!value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) || !c.a || c.b || c.code != VALUE_EQUAL) continue;
-                if (f->ir->insns[c.a].op != IR_PHI || hb_edges_have(&t->edges, instance, b, e)) continue;
-                uint32_t from = block_of_value(f->ir, c.a);
-                if (from == f->block_count || comes_without(f, t, instance, from, b, c.a, c.imm)) continue;
-                vec_push(&t->edges, (hb_edge){instance, b, e, -1});
-            }
-        }
-    }
-}
-
 /* --- all of them --------------------------------------------------------------------------------------------------------------- */
 
 /* Whoever sets a variable under a lock has it until a call lets go of it: what it does before that is seen together with the
@@ -401,7 +321,7 @@ void hb_tokens_open(hb *h)
         if (hb_instance_code(h, i)) find_variables(h, i);
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
         token *t = &h->tokens->all.data[i];
-        if (t->is_variable) find_echoes(h, t);
+        if (t->is_variable) hb_echo_edges(h, &t->edges);
         find_poster(h, t);
         t->unwaited = base_alloc_zero(h->origins.len, sizeof *t->unwaited);
         t->has_unwaited = base_alloc_zero(h->origins.len, sizeof *t->has_unwaited);

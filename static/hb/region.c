@@ -3,7 +3,7 @@
  * way. A call is passed when its callee can be gone through from its entry to its end.
  *
  * Each block of an instance is gone through once in a walk, wherever the walk came from: what can be reached from several points
- * is what can be reached from each. */
+ * is what can be reached from each. An instance in which nothing cuts and of which all calls come back is entered as a whole. */
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -13,6 +13,7 @@ typedef struct {
     hb_region *out;
     uint8_t *tainted; /* per instance: something below it cuts (BELOW), or in it (CUTTER); 0: nothing */
     uint8_t *passes;  /* per tainted instance: it can be gone through (PASSES), or could not when it was tried (FAILS) */
+    uint64_t *clear;  /* tainted instances of which all calls are known to come back, and in which nothing cuts */
     uint64_t **seen_in; /* per instance: blocks that are in the region already; NULL: none */
     uint64_t *entered; /* instances that are in `down` already */
     hb_numbers down;
@@ -60,6 +61,33 @@ static bool call_passes(const walker *w, uint32_t instance, const hb_call *call)
         if (!w->tainted[e->callee] || w->passes[e->callee] == PASSES) return true;
     }
     return !any;
+}
+
+/* The same of all calls of an instance: its edges lie by call. */
+static bool calls_pass(const walker *w, uint32_t instance)
+{
+    const hb *h = w->h;
+    uint32_t end = h->out_first[instance + 1];
+    for (uint32_t e = h->out_first[instance]; e < end;) {
+        uint32_t call = h->edges[e].call;
+        bool any = false, passes = false;
+        for (; e < end && h->edges[e].call == call; e++) {
+            if (h->spawns[e]) continue;
+            any = true;
+            passes = passes || !w->tainted[h->edges[e].callee] || w->passes[h->edges[e].callee] == PASSES;
+        }
+        if (any && !passes) return false;
+    }
+    return true;
+}
+
+/* All calls of a tainted instance come back, and nothing in it cuts. */
+static bool is_clear(walker *w, uint32_t instance)
+{
+    if (hb_bit(w->clear, instance)) return true;
+    if (w->tainted[instance] == CUTTER || !calls_pass(w, instance)) return false;
+    hb_set(w->clear, instance);
+    return true;
 }
 
 static void enter(walker *w, uint32_t instance)
@@ -198,27 +226,29 @@ static uint64_t *seen_in(walker *w, uint32_t instance)
     return w->seen_in[instance];
 }
 
-/* A function's end can be reached from its entry, when all of its calls come back. */
-static bool reaches_end(walker *w, uint32_t instance)
+/* What can be reached of a function from its entry, when all of its calls come back as those of this instance do. */
+static const hb_func *reached(walker *w, uint32_t instance)
 {
     hb_func *own = &w->h->funcs[w->h->instances[instance].func];
-    if (!own->ends) {
-        uint64_t *seen = new_seen(w->h, instance);
-        own->ends = go_function(w, instance, HB_NONE, false, seen) ? HB_YES : HB_NO;
-        free(seen);
-    }
-    return own->ends == HB_YES;
+    if (own->ends) return own;
+    const lift_func *f = hb_instance_code(w->h, instance);
+    uint64_t *seen = new_seen(w->h, instance);
+    bool record = w->record, all = true;
+    w->record = false;
+    own->ends = go_function(w, instance, HB_NONE, false, seen) ? HB_YES : HB_NO;
+    w->record = record;
+    for (uint32_t b = 0; b < f->block_count && all; b++)
+        all = hb_bit(seen, b) || !f->blocks[b].insn_count;
+    own->reached = all ? HB_YES : HB_NO;
+    free(seen);
+    return own;
 }
 
 static bool function_passes(walker *w, uint32_t instance)
 {
     const hb *h = w->h;
     if (hb_instance_code(h, instance)) {
-        const hb_func *own = &h->funcs[h->instances[instance].func];
-        bool free_way = w->tainted[instance] != CUTTER;
-        for (uint32_t c = 0; c < own->call_count && free_way; c++)
-            free_way = call_passes(w, instance, &own->calls[c]);
-        if (free_way) return reaches_end(w, instance);
+        if (is_clear(w, instance)) return reached(w, instance)->ends == HB_YES;
         uint64_t *seen = new_seen(h, instance);
         bool passes = go_function(w, instance, HB_NONE, false, seen);
         free(seen);
@@ -289,7 +319,7 @@ static void go_down(walker *w)
                 enter(w, h->runs[i]);
             continue;
         }
-        if (w->tainted[instance]) {
+        if (w->tainted[instance] && (!is_clear(w, instance) || reached(w, instance)->reached != HB_YES)) {
             go_function(w, instance, HB_NONE, false, seen_in(w, instance));
             continue;
         }
@@ -346,6 +376,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     walker w = {.h = h, .walk = walk, .out = out};
     *out = (hb_region){.whole = base_alloc_zero(h->words, sizeof *out->whole)};
     w.entered = base_alloc_zero(h->words, sizeof *w.entered);
+    w.clear = base_alloc_zero(h->words, sizeof *w.clear);
     w.seen_in = base_alloc_zero(h->instance_count, sizeof *w.seen_in);
     find_tainted(&w);
     find_passes(&w);
@@ -373,6 +404,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     free(w.tainted);
     free(w.passes);
     free(w.entered);
+    free(w.clear);
     vec_free(&w.down);
     vec_free(&w.up);
     map_free(&w.seen);

@@ -21,5 +21,6 @@ bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint3
     if (hb_numbers_behind(h, x, a, pa) || hb_numbers_behind(h, y, b, pb)) return true;
     if (hb_nests_apart(h, x, a, pa, y, b, pb)) return true;
     return hb_gifts_apart(h, x, a, pa, y, b, pb) || hb_tokens_order(h, x, at, y, bt) || hb_turns_order(h, x, at, y, bt) ||
-           hb_lasts_order(h, x, at, y, bt) || hb_gathers_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt);
+           hb_lasts_order(h, x, at, y, bt) || hb_gathers_order(h, x, at, y, bt) || hb_barriers_order(h, x, at, y, bt) ||
+           hb_letters_order(h, x, a, y, b) || hb_rings_order(h, a, b);
 }

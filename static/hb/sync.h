@@ -21,6 +21,7 @@ typedef enum {
     SYNC_GROUP,
     SYNC_JOIN_TEAM,
     SYNC_BARRIER,
+    SYNC_BARRIER_INIT, /* the barrier `arg`, for as many as the argument `other` says */
     SYNC_POST,     /* a semaphore */
     SYNC_WAIT,
     SYNC_SEM_INIT, /* `other` is the argument that holds the first value */
@@ -29,6 +30,10 @@ typedef enum {
     SYNC_PIPE,     /* makes two descriptors in what `arg` points to: what is sent to the second is received from the first */
     SYNC_SOCKETS,  /* the same, in both directions */
     SYNC_QUEUE,    /* returns a descriptor to which messages are sent and from which they are received; `other`: how many there are */
+    SYNC_BIND,     /* gives the descriptor `arg` the address `other` */
+    SYNC_ACCEPT,   /* returns a descriptor that is the other end of one which has been connected to that address */
+    SYNC_CONNECT,  /* connects the descriptor `arg` with the address `other` */
+    SYNC_CLOSE,    /* whoever receives from the other end finds that there is nothing more */
     SYNC_KILL,     /* sends the signal `arg` */
     SYNC_SIGWAIT,  /* waits for one of the signals of the set `arg` */
     SYNC_SIGNALFD, /* returns a descriptor that receives them */

@@ -365,6 +365,37 @@ static void component_places(const pta *p, uint32_t component, pta_operand what,
     give_places(p, &all, out);
 }
 
+/* One that is the first byte of an object, which has no class beside it, is a place; others do not become such. */
+static bool set_begins(const pta *p, const pta_set *set, pta_wants *wants, const void *with)
+{
+    for (uint32_t i = 0, end; i < set->len; i = end) {
+        uint32_t object = key_object(set->keys[i]);
+        bool begins = false, class = false;
+        for (end = i; end < set->len && key_object(set->keys[end]) == object; end++) {
+            offset_t at = key_offset(set->keys[end]);
+            begins |= offset_is_exact(at) && !offset_value(at);
+            class |= !offset_is_single(at);
+        }
+        if (begins && !class && wants(with, p->objects.data[object].site, p->objects.data[object].context)) return true;
+    }
+    return false;
+}
+
+bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with)
+{
+    const id_list *of = &p->instances_of.data[func];
+    bool wild = false;
+    for (uint32_t i = 0, last = NO_NODE; i < of->len; i++) {
+        const graph_instance *instance = &p->instances.data[of->data[i]];
+        uint32_t component = graph_component(p, instance->first_node + var);
+        if (!instance->live || component == last) continue;
+        last = component;
+        wild |= set_is_wild(&p->nodes.data[component].set);
+        if (set_begins(p, &p->nodes.data[component].set, wants, with)) return true;
+    }
+    return wild && set_begins(p, &p->nodes.data[graph_component(p, p->wilderness)].set, wants, with);
+}
+
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)
 {
     vec_clear(out);

@@ -24,6 +24,7 @@ typedef struct {
     uint32_t unknown;      /* the function that stands for all unknown ones */
     uint32_t copied;       /* the function that stands for a block copy whose words are copied by the caller */
     uint32_t external;     /* site */
+    uint32_t messages;     /* site: what the program has sent to itself, as far as it knows */
     const uint32_t *chosen; /* per function of the module: the one of the program that its name means, and its site behind
                                them all: another one where an object file has a copy that the linker drops */
     uint32_t count;         /* functions of the module */

@@ -129,6 +129,27 @@ static bool copies_block(const generator *g, uint32_t func)
 
 enum { DEPTH = 6, WORD = 8 };
 
+/* A message of a few words may be a pointer to an object that changes hands (`send(fd, &request, sizeof request, 0)`). Which
+ * descriptor leads where is not known: what is received may be any such message. Longer ones, and those of any length, are
+ * taken for text and records. */
+static void generate_message(generator *g, const pta_call *call, const ir_value *args)
+{
+    static const char *const sends[] = {"write", "send", "sendto", "mq_send", "mq_timedsend"};
+    static const char *const receives[] = {"read", "recv", "recvfrom", "mq_receive", "mq_timedreceive"};
+    enum { MOST_WORDS = 4 };
+    const pta_func *f = &g->program->funcs.data[call->func];
+    uint64_t size = form_number(g, args[IR_CALL_RDX]);
+    if (f->lift || !size || size % WORD || size > MOST_WORDS * WORD) return;
+    bool to = false, from = false;
+    for (unsigned i = 0; i < sizeof sends / sizeof *sends; i++) {
+        to |= !strcmp(f->name, sends[i]);
+        from |= !strcmp(f->name, receives[i]);
+    }
+    if (!to && !from) return;
+    pta_operand wire = form_operand(g, form_site(g, g->module->messages));
+    generate_block(g, to ? wire : call->args[PTA_RSI], to ? call->args[PTA_RSI] : wire, size);
+}
+
 /* Whether a pointer is computed here in steps of bytes. */
 static bool walks_bytes(const generator *g, ir_value v, unsigned depth)
 {
@@ -244,6 +265,7 @@ void generate_call(generator *g, ir_value v)
         if (size) generate_block(g, call.args[PTA_RDI], call.args[PTA_RSI], size);
         if (size || generate_copies_bytes(g, args[IR_CALL_RDI], args[IR_CALL_RSI], args[IR_CALL_RDX])) call.func = g->module->copied;
     }
+    if (call.func != PTA_NO_FUNC) generate_message(g, &call, args);
     if (tail) call.ret = PTA_RET, call.ret2 = PTA_RET2;
     g->call_of[v] = g->out->calls.len + 1;
     form_emit(g, (pta_stmt){.kind = PTA_CALL, .ref = GENERATE_LOCAL | g->out->calls.len});

@@ -29,6 +29,7 @@ struct pta_maps {
     link_map *link;     /* while the program is opened */
     module_map *modules;
     uint32_t copied;
+    uint32_t messages; /* site */
     uint32_t *function_sites; /* of models, by function */
     uint32_t function_site_count;
 };

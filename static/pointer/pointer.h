@@ -285,6 +285,11 @@ uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
 /* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
 
+/* Whether variable `var` of `func` may be just the address of an object that is wanted. False is certain; true is not, as instances
+ * may differ. Cheap: for those who want few of the places that pta_points_to would list. */
+typedef bool pta_wants(const void *with, uint32_t site, uint32_t context);
+bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with);
+
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);
 /* The same in one instance of its function. */

@@ -329,7 +329,7 @@ static generate_module about_module(const pta_program *program, uint32_t m)
     const module_map *map = &program->maps->modules[m];
     return (generate_module){.statics = &map->statics, .tls = &map->tls, .slots = map->slots, .plts = map->plts,
                              .unknown = program->unknown, .copied = program->maps->copied, .external = program->external,
-                             .chosen = map->chosen, .count = program->modules[m]->func_count};
+                             .messages = program->maps->messages, .chosen = map->chosen, .count = program->modules[m]->func_count};
 }
 
 static void generate_module_of(pta_program *program, uint32_t m, const generate_module *about, int jobs)
@@ -401,6 +401,7 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     program->unknown = program_add_func(program, "*unknown*", NULL, 0);
     model_fill(program, program->unknown,
                "ext = 0; ext = 1; ext = 2; ext = 3; ext = 4; ext = 5; ret = ext; ret2 = ext", &error);
+    program->maps->messages = program_library_site(program, "*messages*");
     program->maps->copied = program_add_func(program, "*copied*", NULL, 0);
     program->funcs.data[program->maps->copied].clone = true;
     model_fill(program, program->maps->copied, "ret = 0", &error);

@@ -69,6 +69,18 @@ for what in close seccomp signals fork jump cancel exec deep; do
     cat logs."$what"/*.log | grep 'SUMMARY' | grep -qv 'in count$' && fail "hostile $what: $(cat logs."$what"/*.log | grep SUMMARY)"
 done
 
+# Without a stderr of its own any more, a program's files stay its own, and what was found is shown in the end.
+for what in close "replace data"; do
+    for log in "" "--log logs.stderr"; do
+        # shellcheck disable=SC2086 # several words
+        expect 66 "$RACE" run $log ./hostile $what
+        error_has "WARNING: race: data race"
+        error_has "SUMMARY: race: data race"
+    done
+done
+[ "$(cat data)" = data ] || fail "reports are in a file of the program's: $(head -3 data)"
+! ls logs.stderr/*.unseen >/dev/null 2>&1 || fail "what was shown in the end is kept"
+
 # An audit checks what the analysis calls harmless: it is right about these programs.
 gcc -g -O1 -pthread "$here/ordered.c" -o ordered || exit 1
 expect 0 "$RACE" run --audit ./ordered

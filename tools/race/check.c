@@ -120,11 +120,10 @@ void check_close_analysis(check *c)
     detect_close(c->found);
     hb_close(c->order);
     pta_close(c->result);
-    pta_close(c->before);
     pta_program_close(c->program);
     c->found = NULL;
     c->order = NULL;
-    c->result = c->before = NULL;
+    c->result = NULL;
     c->program = NULL;
 }
 
@@ -189,6 +188,14 @@ int check_texts(check *c, const check_how *how)
     return EXIT_CLEAN;
 }
 
+/* Pointers of a program that has said the same as this one. */
+static uint32_t find_before(const check *c)
+{
+    for (uint32_t i = 0; i < c->before_count; i++)
+        if (c->before[i].result && pta_says(c->before[i].result, c->program) == c->before[i].said) return i;
+    return UINT32_MAX;
+}
+
 int check_analyse(check *c, const check_how *how)
 {
     race_error error;
@@ -198,10 +205,10 @@ int check_analyse(check *c, const check_how *how)
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open};
     c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
     pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
-    if (c->before && pta_says(c->before, c->program) == c->said) {
-        pta_move(c->before, c->program);
-        c->result = c->before;
-        c->before = NULL;
+    c->taken = find_before(c);
+    if (c->taken != UINT32_MAX) {
+        c->result = c->before[c->taken].result;
+        pta_move(c->result, c->program);
     } else if (pta_open(c->program, &solving, &c->result, &error)) {
         return cli_error("%s: %s", c->modules[0]->img->path, error.text);
     }

@@ -5,7 +5,14 @@
 #include "static/detect/detect.h"
 #include "static/store/store.h"
 #include "tools/race/names.h"
+#include "tools/race/out.h"
 #include "tools/race/race.h"
+
+typedef struct check_pointers {
+    pta *result;   /* or NULL */
+    uint64_t said; /* pta_says of it and its program */
+    uint64_t used; /* when it was last of use */
+} check_pointers;
 
 typedef struct {
     image_list *lists;
@@ -19,8 +26,9 @@ typedef struct {
     detect_suppressions *suppressions;
     detect_config *config;
     uint64_t how; /* hash of the texts of both */
-    pta *before;      /* of the last analysis, if it is kept: it will do when pointers have stayed as they were; or NULL */
-    uint64_t said;    /* pta_says of it then */
+    const struct check_pointers *before; /* of earlier analyses: one of them will do when it is of a program that says the same */
+    uint32_t before_count;
+    uint32_t taken;   /* the one that has become `result`, or UINT32_MAX */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 
@@ -52,8 +60,8 @@ void check_record(const check *c, int jobs, store_record *out);
 void check_text(const check *c, const store_record *record, bool all, bool stats);
 void check_text_warning(const store_warning *w, bool excerpts);
 void check_json(const check *c, const store_record *record, bool stats);
-json_t *check_json_warning(const store_warning *w, names *n);
-json_t *check_json_modules(const store_record *record);
-void check_json_print(json_t *top, bool line); /* on one line; lets go of it */
+/* One more value of the array that is open; of the object, under "modules". */
+void check_json_warning(json_out *o, const store_warning *w, names *n);
+void check_json_modules(json_out *o, const store_record *record);
 
 #endif

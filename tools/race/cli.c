@@ -183,8 +183,7 @@ const char *cli_plain(const char *text, char *buffer, size_t size)
     return buffer;
 }
 
-/* Length of the UTF-8 sequence that starts here, 0 when it is none (overlong forms and surrogates included). */
-static size_t utf8_sequence(const unsigned char *s)
+size_t cli_utf8(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
     size_t len = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
@@ -202,7 +201,7 @@ json_t *cli_json(const char *text)
     if (string) return string;
     char *clean = base_alloc(3 * strlen(text) + 1), *to = clean;
     for (const unsigned char *from = (const unsigned char *)text; *from;) {
-        size_t len = utf8_sequence(from);
+        size_t len = cli_utf8(from);
         memcpy(to, len ? (const char *)from : "\xef\xbf\xbd", len ? len : 3);
         to += len ? len : 3;
         from += len ? len : 1;

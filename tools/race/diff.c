@@ -112,52 +112,52 @@ int diff_text(const diff *d)
 
 /* --- JSON -------------------------------------------------------------------------------------------------------------- */
 
-static void add(json_t *object, const char *key, json_t *value)
+static void add_functions(json_out *o, const char *key, const diff *d, store_change kind, bool old)
 {
-    if (!value || json_object_set_new(object, key, value)) base_oom(0);
-}
-
-static json_t *functions_of(const diff *d, store_change kind, bool old)
-{
-    json_t *array = json_array();
     changes all = {0};
     collect(d, kind, old, &all);
+    out_array(o, key);
     for (uint32_t i = 0; i < all.len; i++) {
         const change *c = &all.data[i];
         const store_func *f = old ? c->old : c->new;
-        json_t *object = json_object();
         char name[200];
-        add(object, "name", cli_json(*f->name ? f->name : name_of(f, name, sizeof name)));
-        if (kind == STORE_RENAMED) add(object, "was", cli_json(c->old->name));
-        if (*f->file) add(object, "file", cli_json(f->file));
-        add(object, "module", cli_json(c->module->path));
-        if (json_array_append_new(array, object)) base_oom(0);
+        out_object(o, NULL);
+        out_text(o, "name", *f->name ? f->name : name_of(f, name, sizeof name));
+        if (kind == STORE_RENAMED) out_text(o, "was", c->old->name);
+        if (*f->file) out_text(o, "file", f->file);
+        out_text(o, "module", c->module->path);
+        out_end(o, '}');
     }
+    out_end(o, ']');
     vec_free(&all);
-    return array;
 }
 
 int diff_json(const diff *d, bool line)
 {
-    json_t *top = json_object(), *functions = json_object(), *came = json_array(), *gone = json_array();
+    json_out o = {.to = stdout, .line = line};
     names shown = {0};
-    add(top, "version", json_integer(1));
-    add(top, "known", json_boolean(d->known));
-    add(top, "modules", check_json_modules(d->new));
-    add(functions, "changed", functions_of(d, STORE_CHANGED, false));
-    add(functions, "renamed", functions_of(d, STORE_RENAMED, false));
-    add(functions, "added", functions_of(d, STORE_LONE, false));
-    add(functions, "removed", functions_of(d, STORE_LONE, true));
-    add(functions, "as_before", json_integer(d->match.same));
-    add(top, "functions", functions);
+    out_object(&o, NULL);
+    out_number(&o, "version", 1);
+    out_bool(&o, "known", d->known);
+    check_json_modules(&o, d->new);
+    out_object(&o, "functions");
+    add_functions(&o, "changed", d, STORE_CHANGED, false);
+    add_functions(&o, "renamed", d, STORE_RENAMED, false);
+    add_functions(&o, "added", d, STORE_LONE, false);
+    add_functions(&o, "removed", d, STORE_LONE, true);
+    out_number(&o, "as_before", d->match.same);
+    out_end(&o, '}');
+    out_array(&o, "new");
     for (uint32_t i = 0; d->twins && i < d->new->warning_count; i++)
-        if (d->twins[i] == STORE_NONE && json_array_append_new(came, check_json_warning(&d->new->warnings[i], &shown))) base_oom(0);
+        if (d->twins[i] == STORE_NONE) check_json_warning(&o, &d->new->warnings[i], &shown);
+    out_end(&o, ']');
+    out_array(&o, "gone");
     for (uint32_t i = 0; i < d->old->warning_count; i++)
-        if (!d->kept[i] && json_array_append_new(gone, check_json_warning(&d->old->warnings[i], &shown))) base_oom(0);
+        if (!d->kept[i]) check_json_warning(&o, &d->old->warnings[i], &shown);
+    out_end(&o, ']');
+    out_number(&o, "as_before", d->stayed);
+    out_end(&o, '}');
+    out_finish(&o);
     names_close(&shown);
-    add(top, "new", came);
-    add(top, "gone", gone);
-    add(top, "as_before", json_integer(d->stayed));
-    check_json_print(top, line);
     return d->came ? EXIT_FOUND : EXIT_CLEAN;
 }

@@ -87,6 +87,8 @@ bool cli_number(const char *text, long low, long high, long *out);
 const char *cli_plain(const char *text, char *buffer, size_t size);
 /* A JSON string; bytes that are not UTF-8 become U+FFFD. */
 json_t *cli_json(const char *text);
+/* Length of the UTF-8 sequence that starts here, 0 when it is none (overlong forms and surrogates included). */
+size_t cli_utf8(const unsigned char *s);
 
 /* --- show_module.c, show_cfg.c, show_pointer.c, show_shb.c, show_plan.c ------------------------------------------------------------------------------------ */
 

@@ -63,7 +63,8 @@ typedef struct {
 } run_totals;
 void run_note_old_logs(run_paths *paths); /* before the program starts */
 void run_forget_old_logs(run_paths *paths);
-/* Reads all logs of the run. With `json`, adds what they say to it: races, deadlocks, stats. */
+/* Reads all logs of the run, and prints what its processes could not. With `json`, adds what they say to it: races,
+ * deadlocks, stats. */
 void run_read_logs(const run_paths *paths, run_totals *totals, json_t *json);
 void run_remove_logs(const char *folder);
 

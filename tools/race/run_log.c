@@ -200,7 +200,7 @@ static bool has_end(const char *name, const char *end)
 
 static int is_ours(const struct dirent *entry)
 {
-    return has_end(entry->d_name, ".events") || has_end(entry->d_name, ".lost");
+    return has_end(entry->d_name, ".events") || has_end(entry->d_name, ".lost") || has_end(entry->d_name, ".unseen");
 }
 
 static bool describe(const char *folder, const char *name, struct stat *st)
@@ -243,6 +243,20 @@ static bool is_old(const run_paths *paths, const char *name)
     return false;
 }
 
+/* What a process without a stderr of its own any more had to say. It is in the text log too, where there is one. */
+static void print_unseen(const char *path, const char *name)
+{
+    FILE *from = fopen(path, "r");
+    if (!from) return;
+    fprintf(stderr, "race: process %.*s could not show this, its stderr is closed or is another file now:\n",
+            (int)(strlen(name) - strlen("race.") - strlen(".unseen")), name + strlen("race."));
+    char piece[4096];
+    for (size_t n; (n = fread(piece, 1, sizeof piece, from));)
+        fwrite(piece, 1, n, stderr);
+    fclose(from);
+    unlink(path);
+}
+
 void run_read_logs(const run_paths *paths, run_totals *totals, json_t *json)
 {
     memset(totals, 0, sizeof *totals);
@@ -258,6 +272,7 @@ void run_read_logs(const run_paths *paths, run_totals *totals, json_t *json)
         char *path = base_format("%s/%s", paths->log, names[i]->d_name);
         if (!is_old(paths, names[i]->d_name)) {
             if (has_end(names[i]->d_name, ".lost")) totals->lost++;
+            else if (has_end(names[i]->d_name, ".unseen")) print_unseen(path, names[i]->d_name);
             else read_log(path, totals, json);
         }
         free(path);
