@@ -42,6 +42,7 @@ typedef struct {
     const hb_touch *touch[2];
     uint32_t origin[2], set[2];
     bool atomic[2], is_volatile, maybe_atomic;
+    bool unmeant; /* HB_MEET_UNMEANT */
     uint8_t doubt[2]; /* hb_doubt: that the origin runs it */
 } detect_pair;
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);

@@ -345,11 +345,11 @@ static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
     for (uint32_t i = s->company_first.data[a]; i < s->company_first.data[a + 1]; i++)
         for (uint32_t k = s->company_first.data[b]; k < s->company_first.data[b + 1]; k++) {
             const char *why;
-            bool sure = false;
+            hb_meeting how = HB_MEET_WILD;
             uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
             if (same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
-            if (hb_stances_ordered(s->d->h, x, y, &why, &sure)) continue;
-            if (sure) return MEET_SURE;
+            if (hb_stances_ordered(s->d->h, x, y, &why, &how)) continue;
+            if (how != HB_MEET_WILD) return MEET_SURE;
             found = MEET_UNSURE;
         }
     return found;
@@ -388,15 +388,16 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                 d->stats.pairs_guarded++;
                 continue;
             }
-            bool sure = true;
-            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &sure)) {
+            hb_meeting how = HB_MEET_SURE;
+            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &how)) {
                 d->stats.pairs_ordered++;
                 continue;
             }
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
                                 .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
-                                .doubt = {sure ? ca->doubt : HB_WILD, sure ? cb->doubt : HB_WILD},
+                                .doubt = {how != HB_MEET_WILD ? ca->doubt : HB_WILD, how != HB_MEET_WILD ? cb->doubt : HB_WILD},
+                                .unmeant = how == HB_MEET_UNMEANT,
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
             detect_warning w = {.kind = DETECT_RACE, .why = why};
@@ -594,10 +595,27 @@ static void settle_deferred(search *s)
         s->d->stats.pairs_handed += !s->deferred.data[i].done;
 }
 
+/* Plain loads of what is declared atomic, or changed by atomic instructions, when the function branches on what they find. */
+static void mark_waits(const search *s)
+{
+    uint32_t count;
+    const hb_touch *touches = hb_touches(s->d->h, &count);
+    for (uint32_t n = 0; n < count; n++) {
+        const hb_touch *t = &touches[n];
+        if (t->flags & (IR_WRITE | HB_LIBRARY) || !t->ir || (n && t->func == touches[n - 1].func && t->insn == touches[n - 1].insn)) continue;
+        uint64_t offset;
+        const hb_place *place = hb_places(s->d->h, t);
+        const image_type *type = detect_place_type(s->d, &place->place, &offset);
+        bool atomic = (type && hb_type_at(type, offset, t->width).is_atomic) || hb_changes_atomically(s->d->h, place);
+        if (atomic && hb_decides(s->d->h, t)) hb_wait_mark(s->d->h, t->func, t->insn);
+    }
+}
+
 void detect_races(detect *d)
 {
     search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
     collect(&s);
+    mark_waits(&s);
     find_origins(&s);
     for (uint32_t first = 0, end; first < s.entries.len; first = end) {
         for (end = first; end < s.entries.len && s.entries.data[end].object == s.entries.data[first].object;)

@@ -3,6 +3,9 @@
 
 enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowing that both are to one variable */
 
+enum { MEDIUM = 18, LOW = 40 }; /* ranks from which on the confidence is no better */
+enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
+
 static void because(detect_warning *w, const char *reason, int cost)
 {
     w->rank += cost;
@@ -68,6 +71,11 @@ int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_
     return sum;
 }
 
+static bool waited(const detect *d, const detect_pair *pair, const detect_warning *w, unsigned side)
+{
+    return w->rank < LOW && hb_has_waited(d->h, pair->origin[side], (hb_point){pair->touch[side]->instance, pair->touch[side]->insn});
+}
+
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
 {
     uint32_t count;
@@ -96,15 +104,20 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         because(w, "both sides hold locks, which may be the same one", 25);
     else if (held[0] && held[1])
         because(w, "both sides hold locks, but none in common", 12);
-    else if ((held[0] || held[1]) && hb_has_waited(d->h, (hb_point){pair->touch[held[0]]->instance, pair->touch[held[0]]->insn}))
-        because(w, "one side holds a lock, the other none but has waited for a condition", 18);
+    else if ((held[0] || held[1]) && waited(d, pair, w, held[0]))
+        because(w, "one side holds a lock, the other none but has waited for a condition", UNSURE);
     else if (held[0] || held[1])
         because(w, "one side holds a lock, the other none", 1);
+    else if (waited(d, pair, w, 0) || waited(d, pair, w, 1))
+        because(w, "no locks are held, but one side has waited for a condition or an atomic variable", UNSURE);
     else
         because(w, "no locks are held", 4);
+    if (pair->unmeant) because(w, "they meet only if no call on the way that may wait for the thread has done so", UNSURE);
+    if (w->rank < LOW && hb_handed(d->h, pair->touch[0], pair->place[0]) && hb_handed(d->h, pair->touch[1], pair->place[1]))
+        because(w, "both sides have come to the object under a lock, or have made it: it may have been handed over", UNSURE);
     if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", 15);
     if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", 30);
     if (pair->is_volatile) because(w, "the variable is volatile, which orders nothing", 3);
     if (pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE) w->rank -= 2;
-    w->confidence = w->rank < 18 ? DETECT_HIGH : w->rank < 40 ? DETECT_MEDIUM : DETECT_LOW;
+    w->confidence = w->rank < MEDIUM ? DETECT_HIGH : w->rank < LOW ? DETECT_MEDIUM : DETECT_LOW;
 }

@@ -239,6 +239,7 @@ void hb_calls_close(hb *h)
     for (uint32_t f = 0; h->funcs && f < h->program->funcs.len; f++) {
         free(h->funcs[f].calls);
         free(h->funcs[f].access_of);
+        vec_free(&h->funcs[f].waits);
     }
     free(h->funcs);
     free(h->instances);

@@ -32,7 +32,16 @@ static bool contradicts(const value_condition *x, const value_condition *y)
     return !x->b && x->code == VALUE_EQUAL && y->code == VALUE_EQUAL;
 }
 
-static void find_facts(const lift_func *f, uint32_t block, given *out)
+/* What setjmp has returned is another value when it returns again, though nothing is computed anew. */
+static bool may_change(const hb *h, uint32_t func, const ir_func *ir, ir_value v)
+{
+    const ir_insn *insn = &ir->insns[v];
+    const hb_call *call = v && insn->op == IR_RESULT ? hb_call_at(h, func, ir->insns[insn->a].insn) : NULL;
+    uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
+    return callee != PTA_NO_FUNC && strstr(h->program->funcs.data[callee].name, "setjmp");
+}
+
+static void find_facts(const hb *h, uint32_t func, const lift_func *f, uint32_t block, given *out)
 {
     for (uint32_t d = block, up = f->ir->blocks[d].idom; up != d; d = up, up = f->ir->blocks[d].idom) {
         const lift_block *b = &f->blocks[up];
@@ -41,7 +50,7 @@ static void find_facts(const lift_func *f, uint32_t block, given *out)
             uint32_t to = f->edges[e].to;
             value_condition c;
             bool only = f->blocks[to].pred_count == 1 && (to == block || ir_dominates(f->ir, to, block));
-            if (only && value_test(f->ir, up, f->edges[e].kind == EDGE_TAKEN, &c) && c.a) vec_push(&out->facts, c);
+            if (only && value_test(f->ir, up, f->edges[e].kind == EDGE_TAKEN, &c) && c.a && !may_change(h, func, f->ir, c.a)) vec_push(&out->facts, c);
         }
     }
 }
@@ -62,7 +71,7 @@ void hb_givens_open(hb *h)
         const lift_func *f = hb_instance_code(h, first.instance);
         if (!one || !f) continue;
         g->func = h->instances[first.instance].func;
-        find_facts(f, hb_block_of(f, first.insn), g);
+        find_facts(h, g->func, f, hb_block_of(f, first.insn), g);
     }
 }
 

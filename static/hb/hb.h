@@ -4,7 +4,7 @@
  *   origin.c     threads and events: where they begin, who creates them, which instances of functions they run
  *   call.c       the calls of each function in their order, and where they go
  *   region.c     which code may run between two points: reachability over the code of an origin
- *   join.c       which calls wait for which threads; life.c: where threads are alive
+ *   join.c       which calls wait for which threads; life.c: where threads are alive; meant.c: where they are meant to be
  *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
@@ -24,7 +24,7 @@
  *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
- *   fresh.c      objects that nobody else knows yet, or any more; poll.c: loads that wait
+ *   fresh.c      objects that nobody else knows yet, or any more; handed.c: objects that may have been handed over; poll.c: loads that wait
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -162,8 +162,13 @@ bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, co
 /* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
 uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
 uint32_t hb_stance_origin(const hb *h, uint32_t stance);
-/* When it is false: why, and whether it is so even without what is created only if calls through unknown pointers lead there. */
-bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, bool *sure);
+typedef enum {
+    HB_MEET_SURE,
+    HB_MEET_UNMEANT, /* only if none of the calls that may wait for a thread has, or after an error that longjmp has come back from */
+    HB_MEET_WILD     /* only with what is created if calls through unknown pointers lead there */
+} hb_meeting;
+/* When it is false: why, and how sure that is. */
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, hb_meeting *how);
 
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
@@ -192,10 +197,17 @@ bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint3
 
 /* The access is a load that a loop repeats until it finds what it waits for, in a variable that others change atomically. */
 bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place);
+/* Somebody stores there by an atomic instruction. */
+bool hb_changes_atomically(const hb *h, const hb_place *place);
+/* A branch of its function depends on what a load finds. */
+bool hb_decides(const hb *h, const hb_touch *t);
 /* The access is to an object that its function has just allocated and nobody else knows yet. */
 bool hb_fresh(hb *h, const hb_touch *t, const hb_place *p);
 /* The access is to an object that its function has taken out of a word under a lock, and has not handed on: the lock, or HB_NONE. */
 uint32_t hb_taken(hb *h, const hb_touch *t, const hb_place *p);
+/* The access is to an object on the heap that its function, or who has called it, has allocated, or has come to under some lock: it may
+ * have been handed over. Only for ranking. */
+bool hb_handed(hb *h, const hb_touch *t, const hb_place *p);
 /* The access is to an object that its function, or its caller, has come to while the lock is held. */
 bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock);
 bool hb_holds_lock(hb *h, hb_point at, uint32_t lock);
@@ -221,8 +233,10 @@ typedef VEC(hb_guard) hb_guards;
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
-/* Whether who is at a point has waited for a condition before. */
-bool hb_has_waited(hb *h, hb_point at);
+/* Whether an origin that is at a point has waited for a condition before. */
+bool hb_has_waited(hb *h, uint32_t origin, hb_point at);
+/* To be said before: an instruction loads an atomic variable, and a branch depends on it. */
+void hb_wait_mark(hb *h, uint32_t func, uint32_t insn);
 /* Whether some lock of one set may be one of the other's, as far as it is known which ones they are. */
 bool hb_may_share_lock(hb *h, uint32_t a, uint32_t b);
 /* Whether a set has what a user would call a lock. */

@@ -48,5 +48,7 @@ static inline bool join_has_number(const hb_numbers *list, uint32_t n)
 /* There is only ever one such thread, and nothing else that the join may mean. */
 bool join_is_only(const hb *h, const join_call *join, uint32_t thread);
 void joins_find(hb *h, join_state *s);
+/* The edges that are not gone over while the thread lives whose life is looked for: of hb_walk. */
+bool life_closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge);
 
 #endif

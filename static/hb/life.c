@@ -189,7 +189,7 @@ static bool is_failure(const hb *h, uint32_t thread, uint32_t instance, uint32_t
     return false;
 }
 
-static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
+bool life_closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const void *const *with = w->with;
     const hb *h = with[0];
@@ -294,7 +294,7 @@ static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
     for (uint32_t j = 0; j < s->joins.len; j++)
         if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
     hb_setup_cutters(h, s->of, &s->cutters);
-    hb_walk walk = {.cuts = cuts, .closes = closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
+    hb_walk walk = {.cuts = cuts, .closes = life_closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
                     .origin = HB_NONE};
     hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
     bool setup = hb_setup_fails(h, s->of, out), given = hb_given_fails(h, s->of, out);
@@ -341,6 +341,7 @@ void hb_lives_close(hb *h)
     for (uint32_t o = 1; h->lives && o < h->origins.len; o++) {
         hb_region_free(&h->lives[o].live);
         if (h->lives[o].has_ever && !h->lives[o].shares_ever) hb_region_free(&h->lives[o].ever);
+        if (h->lives[o].has_meant) hb_region_free(&h->lives[o].meant);
     }
     free(h->lives);
     for (uint32_t j = 0; h->joins && j < h->joins->joins.len; j++) {

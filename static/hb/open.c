@@ -66,6 +66,7 @@ void hb_close(hb *h)
     hb_turns_close(h);
     hb_tokens_close(h);
     hb_waits_close(h);
+    map_free(&h->handed);
     hb_numbers_close(h);
     hb_gifts_close(h);
     hb_locks_close(h);

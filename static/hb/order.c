@@ -59,7 +59,7 @@ static void find_ancestors(hb *h, hb_kin *k)
 
 void hb_kin_close(hb *h)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         hb_kin *k = &h->kin[i];
         for (uint32_t o = 0; k->parents && o < h->origins.len; o++)
             vec_free(&k->parents[o]);
@@ -77,6 +77,11 @@ void hb_kin_close(hb *h)
     map_free(&h->positions.stance_pairs);
 }
 
+static const hb_region *life_of(const hb *h, const hb_kin *k, uint32_t o)
+{
+    return k->meant ? hb_life_meant(h, o) : &h->lives[o].live;
+}
+
 static bool is_team(const hb_origin *o)
 {
     return o->by && o->by->kind == SYNC_TEAM;
@@ -90,10 +95,10 @@ static bool find_alive(const hb *h, const hb_kin *k, uint32_t o, uint32_t in, hb
     for (uint32_t i = 0; i < k->parents[o].len; i++) {
         uint32_t parent = k->parents[o].data[i];
         if (parent == in) {
-            if (hb_region_has(ever ? hb_life_ever(h, o) : &h->lives[o].live, at)) return true;
+            if (hb_region_has(ever ? hb_life_ever(h, o) : life_of(h, k, o), at)) return true;
         } else if (parent != o && is_ancestor(k, in, parent)) {
             /* A team ends with all that it has started, and what that has started. */
-            bool outlives = (ever || h->lives[o].live.ends) && !is_team(&h->origins.data[parent]);
+            bool outlives = (ever || life_of(h, k, o)->ends) && !is_team(&h->origins.data[parent]);
             if (find_alive(h, k, parent, in, at, outlives, seen)) return true;
         }
     }
@@ -265,12 +270,13 @@ static bool is_in_parts(const hb_region *r, uint32_t instance)
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (2 * h->origins.len + 63) / 64 + 1, root, part; /* the last: the part that one thread of a team runs, + 1 */
+    uint32_t words = (3 * h->origins.len + 63) / 64 + 1, root, part; /* the last: the part that one thread of a team runs, + 1 */
     uint64_t *bits = base_alloc_zero(words, sizeof *bits);
     if (hb_single_of(h, at, &root, &part)) bits[words - 1] = ((uint64_t)root << 32 | part) + 1;
     for (uint32_t o = 1; o < h->origins.len; o++) {
-        if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 2 * o);
-        if (hb_region_has(hb_life_ever(h, o), at)) hb_set(bits, 2 * o + 1);
+        if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 3 * o);
+        if (hb_region_has(hb_life_ever(h, o), at)) hb_set(bits, 3 * o + 1);
+        if (hb_region_has(hb_life_meant(h, o), at)) hb_set(bits, 3 * o + 2);
     }
     uint32_t number = position_number(h, bits, words);
     free(bits);
@@ -287,7 +293,8 @@ static uint32_t position_of(hb *h, hb_point at)
     if (*all == HB_NONE) {
         bool parts = hb_has_single(h, at.instance);
         for (uint32_t o = 1; o < h->origins.len && !parts; o++)
-            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(hb_life_ever(h, o), at.instance);
+            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(hb_life_ever(h, o), at.instance) ||
+                    is_in_parts(hb_life_meant(h, o), at.instance);
         *all = parts ? DIFFER : find_position(h, at);
     }
     if (*all != DIFFER) return *all;
@@ -317,19 +324,25 @@ static bool is_sure(const hb *h, uint32_t o)
     return !h->kin[0].parents[o].len || is_ancestor(&h->kin[1], 0, o);
 }
 
-bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, bool *sure)
+static const hb_kin *meant_kin(hb *h);
+
+bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, hb_meeting *how)
 {
-    enum { SURE = 16 };
+    enum { SHIFT = 8 };
     hb_stand x = h->positions.stances.data[a], y = h->positions.stances.data[b];
     uint32_t *known = map_at(&h->positions.stance_pairs, (uint64_t)a << 32 | b);
     if (*known == MAP_NONE) {
-        *known = relation(h, &h->kin[0], x.origin, x.at, y.origin, y.at);
-        bool both = *known != ORDERED && is_sure(h, x.origin) && is_sure(h, y.origin);
-        if (both && relation(h, &h->kin[1], x.origin, x.at, y.origin, y.at) != ORDERED) *known |= SURE;
+        unsigned relates = relation(h, &h->kin[0], x.origin, x.at, y.origin, y.at);
+        bool both = relates != ORDERED && is_sure(h, x.origin) && is_sure(h, y.origin);
+        hb_meeting meets = !both || relation(h, &h->kin[1], x.origin, x.at, y.origin, y.at) == ORDERED ? HB_MEET_WILD
+                         : relation(h, meant_kin(h), x.origin, x.at, y.origin, y.at) == ORDERED        ? HB_MEET_UNMEANT
+                                                                                                        : HB_MEET_SURE;
+        *known = relates | (uint32_t)meets << SHIFT;
     }
-    if (*known == ORDERED) return true;
-    *reason = reasons[*known & ~(unsigned)SURE];
-    *sure = *known & SURE;
+    unsigned relates = *known & ((1u << SHIFT) - 1);
+    if (relates == ORDERED) return true;
+    *reason = reasons[relates];
+    *how = (hb_meeting)(*known >> SHIFT);
     return false;
 }
 
@@ -344,7 +357,7 @@ static bool find_overlap(const hb *h, const hb_kin *k, uint32_t o)
         again = parents->data[i] == o || k->overlaps[parents->data[i]] || parents->data[i] != parents->data[0];
         for (uint32_t s = 0; s < origin->sites.len && !again && origin->kind == HB_THREAD; s++)
             again = hb_bit(h->origins.data[parents->data[i]].self, origin->sites.data[s].instance) &&
-                    hb_region_has(&h->lives[o].live, origin->sites.data[s]) && !hb_from_table(h, o, origin->sites.data[s]);
+                    hb_region_has(life_of(h, k, o), origin->sites.data[s]) && !hb_from_table(h, o, origin->sites.data[s]);
     }
     return again;
 }
@@ -361,6 +374,17 @@ static void find_overlaps(hb *h, hb_kin *k)
         }
         if (!changed) break;
     }
+}
+
+static const hb_kin *meant_kin(hb *h)
+{
+    hb_kin *k = &h->kin[2];
+    if (!k->parents) {
+        k->meant = true;
+        open_kin(h, k, true);
+        find_overlaps(h, k);
+    }
+    return k;
 }
 
 void hb_overlaps_find(hb *h)

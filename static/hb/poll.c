@@ -85,3 +85,29 @@ bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place)
             return decides(f->ir, loop, v) && is_idle(h, t->func, f->ir, loop) && all_atomic(h, place);
     return false;
 }
+
+bool hb_changes_atomically(const hb *h, const hb_place *place)
+{
+    enum { FEW = 4 }; /* places of a store that is meant for this one */
+    const hb_extent *x = &h->extents.data[place->extent];
+    uint32_t count;
+    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        const hb_touch *t = &h->touches.data[writes[i].touch];
+        if (t->flags & IR_ATOMIC && t->place_count <= FEW && hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) return true;
+    }
+    return false;
+}
+
+bool hb_decides(const hb *h, const hb_touch *t)
+{
+    const lift_func *f = hb_code(h, t->func);
+    ir_value found = 0;
+    for (ir_value v = t->ir + 1; v < f->ir->insn_count && f->ir->insns[v].insn == t->insn && !found; v++)
+        if (f->ir->insns[v].op == IR_LOAD && f->ir->insns[v].a == t->ir) found = v;
+    for (uint32_t b = 0; found && b < f->block_count; b++) {
+        value_condition c;
+        if (f->blocks[b].end_kind == END_BRANCH && value_test(f->ir, b, true, &c) && (c.a == found || c.b == found)) return true;
+    }
+    return false;
+}

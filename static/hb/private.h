@@ -22,6 +22,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint8_t reached; /* the same of all its blocks */
+    hb_numbers waits; /* branches on atomic variables (hb_wait_mark); instructions that load them */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
 
@@ -49,6 +50,8 @@ struct hb_walk { /* how far a region goes */
     const void *with;
     const uint32_t *cutters; /* the instances in which something may cut */
     uint32_t cutter_count;
+    const uint64_t *waits; /* instances that are not gone through; bits; or NULL */
+    bool calm;        /* nothing comes back to a setjmp */
     uint32_t origin;  /* it stays in what this one runs; HB_NONE: wherever */
     bool inside;      /* it does not go back to callers of the functions that it begins in */
 };
@@ -67,7 +70,8 @@ typedef struct {
     uint32_t origin;
     hb_region live; /* where in its creators it may be alive */
     hb_region ever; /* the same if nobody waited for it */
-    bool has_live, has_ever;
+    hb_region meant; /* and if all did who may; hb_life_meant */
+    bool has_live, has_ever, has_meant;
     bool shares_ever; /* with another origin, whose it is */
 } hb_life;
 
@@ -82,6 +86,7 @@ typedef struct { /* order.c */
     uint32_t words;      /* of a set of origins */
     uint64_t *ancestors; /* per origin: those that led to it */
     uint8_t *meet;       /* per pair: whether they may run at the same time, once it was asked */
+    bool meant;          /* by where they are meant to be alive */
 } hb_kin;
 
 typedef struct { /* order.c */
@@ -137,7 +142,7 @@ struct hb {
     bool *once;              /* per instance: it runs at most once */
     uint32_t *origin_of_base; /* per context base, HB_NONE */
     uint32_t base_count;
-    hb_kin kin[2];           /* by all creations that are known; by those that need no unknown pointer */
+    hb_kin kin[3];           /* by all creations that are known; by those that need no unknown pointer; and by hb_life_meant, on first use */
     hb_positions positions;
     hb_life *lives;          /* per origin */
     struct hb_joins *joins;
@@ -155,6 +160,7 @@ struct hb {
     struct hb_setups *setups;
     struct hb_givens *givens;
     struct hb_waits *waits;  /* made on first use */
+    map64 handed;            /* hb_handed: instance and value, as they were asked for */
     struct hb_numbering *numbering;
     struct hb_tokens *tokens;
     struct hb_channels *channels;
@@ -233,6 +239,8 @@ void hb_origins_close(hb *h);
 /* --- region.c ---- */
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out);
 bool hb_region_has(const hb_region *r, hb_point at);
+/* A way leads from one block to another that does not go round a loop. */
+bool hb_goes_on_to(const lift_func *f, uint32_t from, uint32_t to);
 void hb_region_free(hb_region *r);
 
 /* --- join.c, order.c, event.c ---- */
@@ -244,6 +252,8 @@ void hb_events_place(hb *h);
 
 /* Where in its creators it may be alive if nobody waited for it but who waits for all that it has started, too; found on first use. */
 const hb_region *hb_life_ever(const hb *h, uint32_t origin);
+/* Where it is alive if every call that may wait for it does, and no error is come back from by longjmp: meant.c. */
+const hb_region *hb_life_meant(const hb *h, uint32_t origin);
 
 /* --- task.c ---- */
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */

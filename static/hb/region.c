@@ -57,6 +57,7 @@ static bool call_passes(const walker *w, uint32_t instance, const hb_call *call)
         const pta_call_edge *e = &w->h->edges[first + i];
         if (hb_spawns(w->h, e)) continue;
         any = true;
+        if (w->walk->waits && hb_bit(w->walk->waits, e->callee)) continue;
         if (!w->tainted[e->callee] || w->passes[e->callee] == PASSES) return true;
     }
     return !any;
@@ -333,7 +334,7 @@ static void jump_back(walker *w, uint32_t instance)
 {
     const hb *h = w->h;
     const hb_func *f = &h->funcs[h->instances[instance].func];
-    for (uint32_t c = 0; f->jumps && c < f->call_count; c++) {
+    for (uint32_t c = 0; f->jumps && !w->walk->calm && c < f->call_count; c++) {
         uint32_t func = h->program->calls.data[f->calls[c].call].func;
         const char *name = func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
         if (!strstr(name, "setjmp")) continue;
@@ -408,6 +409,28 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     vec_free(&w.up);
     map_free(&w.seen);
     map_free(&w.jumps);
+}
+
+bool hb_goes_on_to(const lift_func *f, uint32_t from, uint32_t to)
+{
+    const ir_block *blocks = f->ir->blocks;
+    if (blocks[from].rpo >= blocks[to].rpo) return false;
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    hb_numbers work = {0};
+    vec_push(&work, from);
+    while (work.len && !hb_bit(seen, to)) {
+        uint32_t at = work.data[--work.len];
+        for (uint32_t e = f->blocks[at].first_succ; e < f->blocks[at].first_succ + f->blocks[at].succ_count; e++) {
+            uint32_t next = f->edges[e].to;
+            if (hb_bit(seen, next) || blocks[next].rpo <= blocks[at].rpo || blocks[next].rpo > blocks[to].rpo) continue;
+            hb_set(seen, next);
+            vec_push(&work, next);
+        }
+    }
+    bool found = hb_bit(seen, to);
+    vec_free(&work);
+    free(seen);
+    return found;
 }
 
 bool hb_region_has(const hb_region *r, hb_point at)

@@ -1,14 +1,22 @@
 /* Whether a thread has waited for a condition on its way to a point: what it does then may be ordered by what the condition says, which
  * is beyond an analysis of locks. Only how sure a warning is depends on it.
  *
- * A call may wait when it is pthread_cond_wait, or when a function that it names may call it. It counts for the points that it
- * dominates in its function, and for the functions that are only ever called from such points. */
+ * A call may wait when it is pthread_cond_wait, or when a function that it names may call it. It counts for the points behind it in its
+ * function, without going round a loop once more (there may be a way past it: `if (threads) wait(...)`), and for the functions that are
+ * only ever called from such points. A branch on an atomic variable waits, too, as far as anybody can tell, for what it dominates. */
 #include "static/hb/private.h"
 
 typedef struct hb_waits {
     uint64_t *may;     /* instances that may wait */
-    uint64_t *entered; /* instances that are entered only after a wait */
+    uint64_t **entered; /* per origin: instances that it enters only after a wait; NULL: not asked yet */
+    map64 known;       /* instance and instruction: what was asked */
 } hb_waits;
+
+void hb_wait_mark(hb *h, uint32_t func, uint32_t insn)
+{
+    hb_numbers *marks = &h->funcs[func].waits;
+    if (!marks->len || marks->data[marks->len - 1] != insn) vec_push(marks, insn);
+}
 
 static bool is_wait(const hb *h, uint32_t instance, const hb_call *call)
 {
@@ -50,59 +58,74 @@ static void find_may(hb *h)
     vec_free(&work);
 }
 
-static bool has_waited(const hb *h, uint32_t instance, uint32_t insn)
+static bool find_waited(const hb *h, uint32_t instance, uint32_t insn)
 {
-    if (hb_bit(h->waits->entered, instance)) return true;
     const lift_func *f = hb_instance_code(h, instance);
-    if (!f || !hb_bit(h->waits->may, instance)) return false;
     const hb_func *own = &h->funcs[h->instances[instance].func];
+    if (!f) return false;
     uint32_t block = hb_block_of(f, insn);
-    for (uint32_t c = 0; c < own->call_count; c++) {
+    for (uint32_t i = 0; i < own->waits.len; i++) {
+        uint32_t at = hb_block_of(f, own->waits.data[i]);
+        if (at != block && ir_dominates(f->ir, at, block)) return true;
+    }
+    for (uint32_t c = 0; hb_bit(h->waits->may, instance) && c < own->call_count; c++) {
+        if (!may_wait(h, instance, &own->calls[c])) continue;
         uint32_t at = hb_block_of(f, own->calls[c].insn);
-        bool before = at == block ? own->calls[c].insn < insn : ir_dominates(f->ir, at, block);
-        if (before && may_wait(h, instance, &own->calls[c])) return true;
+        if (at == block ? own->calls[c].insn < insn : ir_dominates(f->ir, at, block) || hb_goes_on_to(f, at, block)) return true;
     }
     return false;
 }
 
-/* The greatest set: an instance is in it until a caller is found that has not waited. */
-static void find_entered(hb *h)
+static bool has_waited(const hb *h, uint32_t origin, uint32_t instance, uint32_t insn)
 {
-    for (uint32_t i = 0; i < h->instance_count; i++)
-        if (h->in_first[i + 1] > h->in_first[i]) hb_set(h->waits->entered, i);
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t n = h->instance_count; n-- > 0;) { /* callers first */
-            uint32_t i = h->callees_first[n];
-            bool all = hb_bit(h->waits->entered, i);
-            if (!all) continue;
-            for (uint32_t k = h->in_first[i]; k < h->in_first[i + 1] && all; k++) {
-                const pta_call_edge *e = &h->edges[h->in_edge[k]];
-                all = !hb_spawns(h, e) && has_waited(h, e->caller, h->call_insn[e->call]);
-            }
-            if (all) continue;
-            h->waits->entered[i / 64] &= ~(1ull << i % 64);
-            changed = true;
-        }
-    }
+    if (hb_bit(h->waits->entered[origin], instance)) return true;
+    uint32_t *known = map_at(&h->waits->known, (uint64_t)instance << 32 | insn);
+    if (*known == MAP_NONE) *known = find_waited(h, instance, insn);
+    return *known;
 }
 
-bool hb_has_waited(hb *h, hb_point at)
+/* Those that no way leads to on which nothing was waited for; calls through unknown pointers lead everywhere and are not gone after. */
+static void find_entered(hb *h, uint32_t origin)
+{
+    const hb_origin *o = &h->origins.data[origin];
+    uint64_t *entered = h->waits->entered[origin] = base_alloc(h->words * sizeof *entered);
+    hb_numbers work = {0};
+    memcpy(entered, o->self, h->words * sizeof *entered);
+    vec_push(&work, o->instance);
+    entered[o->instance / 64] &= ~(1ull << o->instance % 64);
+    while (work.len) {
+        uint32_t caller = work.data[--work.len];
+        if (h->instances[caller].func == h->program->wild_call) continue;
+        for (uint32_t n = h->out_first[caller]; n < h->out_first[caller + 1]; n++) {
+            const pta_call_edge *e = &h->edges[n];
+            if (hb_spawns(h, e) || !hb_bit(entered, e->callee)) continue;
+            if (hb_instance_code(h, caller) && has_waited(h, origin, caller, h->call_insn[e->call])) continue;
+            entered[e->callee / 64] &= ~(1ull << e->callee % 64);
+            vec_push(&work, e->callee);
+        }
+    }
+    vec_free(&work);
+}
+
+bool hb_has_waited(hb *h, uint32_t origin, hb_point at)
 {
     if (!h->waits) {
         h->waits = base_alloc_zero(1, sizeof *h->waits);
         h->waits->may = base_alloc_zero(h->words, sizeof *h->waits->may);
-        h->waits->entered = base_alloc_zero(h->words, sizeof *h->waits->entered);
+        h->waits->entered = base_alloc_zero(h->origins.len, sizeof *h->waits->entered);
         find_may(h);
-        find_entered(h);
     }
-    return has_waited(h, at.instance, at.insn);
+    if (!h->waits->entered[origin]) find_entered(h, origin);
+    return has_waited(h, origin, at.instance, at.insn);
 }
 
 void hb_waits_close(hb *h)
 {
     if (!h->waits) return;
+    map_free(&h->waits->known);
     free(h->waits->may);
+    for (uint32_t o = 0; o < h->origins.len; o++)
+        free(h->waits->entered[o]);
     free(h->waits->entered);
     free(h->waits);
 }
