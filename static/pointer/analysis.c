@@ -26,7 +26,7 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     for (uint32_t i = 0; i < p->plain->asked.len; i++)
-        vec_push(&p->asked, (heap_ask){p->plain->asked.data[i].size, HEAP_NO_SHAPE});
+        vec_push(&p->asked, (heap_ask){p->plain->asked.data[i].size, p->plain->asked.data[i].call, HEAP_NO_SHAPE});
     pta_close(p->plain);
     p->plain = NULL;
     return 0;
@@ -246,6 +246,7 @@ void pta_close(pta *p)
     vec_free(&p->heap_shapes);
     vec_free(&p->asked);
     map_free(&p->shape_map);
+    map_free(&p->type_map);
     arena_free(&p->shape_memory);
     vec_free(&p->memories);
     vec_free(&p->cells);

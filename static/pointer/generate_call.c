@@ -197,16 +197,69 @@ bool generate_copies_bytes(const generator *g, ir_value to, ir_value from, ir_va
     bool back;
     uint64_t stride = size ? linear_stride(g->ir, size, 1, &constant, &back) : 1;
     if (stride % WORD == 0) return false;
-    if (typed_is_bytes(g->types[to]) && typed_is_bytes(g->types[from])) return true;
+    if ((typed_is_bytes(g->types[to]) || made_is_bytes(g, to)) && (typed_is_bytes(g->types[from]) || made_is_bytes(g, from))) return true;
     if (typed_is_text(g->types[to]) || typed_is_text(g->types[from])) return true;
     return walks_bytes(g, to, 0) || walks_bytes(g, from, 0) || is_string(g, from);
+}
+
+/* The value that flags compare with zero; 0: they are of something else. */
+static ir_value compared_with_zero(const generator *g, ir_value flags)
+{
+    const ir_insn *test = &g->ir->insns[flags];
+    bool itself = test->op == IR_TEST && ir_origin(g->ir, test->a) == ir_origin(g->ir, test->b);
+    bool zero = test->op == IR_CMP && !test->b && !test->imm;
+    return itself || zero ? ir_origin(g->ir, test->a) : 0;
+}
+
+enum { WHEN_ZERO = 4, WHEN_NOT = 5 }; /* conditions, as jcc has them */
+
+/* Of two that a phi joins, the one that comes when the other is zero; 2: neither does. */
+static unsigned joined_when_zero(const generator *g, ir_value v)
+{
+    const ir_insn *phi = &g->ir->insns[v];
+    uint32_t b = 0;
+    while (b < g->func->block_count && (v < g->ir->blocks[b].first || v >= g->ir->blocks[b].first + g->ir->blocks[b].count))
+        b++;
+    if (b == g->func->block_count || phi->b != 2 || g->func->blocks[b].pred_count != 2) return 2;
+    uint32_t d = g->ir->blocks[b].idom;
+    const ir_block *above = &g->ir->blocks[d];
+    const ir_insn *branch = above->count ? &g->ir->insns[above->first + above->count - 1] : NULL;
+    if (d == b || !branch || branch->op != IR_BRANCH || (branch->imm != WHEN_ZERO && branch->imm != WHEN_NOT)) return 2;
+    ir_value tested = compared_with_zero(g, branch->c);
+    for (unsigned i = 0; tested && i < 2; i++) {
+        if (ir_origin(g->ir, g->ir->args[phi->a + 1 - i]) != tested) continue;
+        const lift_edge *in = &g->func->edges[g->func->preds[g->func->blocks[b].first_pred + i]];
+        const lift_block *from = &g->func->blocks[in->from];
+        if (in->from != d && (from->pred_count != 1 || from->succ_count != 1)) return 2;
+        const lift_edge *side = in->from == d ? in : &g->func->edges[g->func->preds[from->first_pred]];
+        return side->from == d && side->kind == (branch->imm == WHEN_ZERO ? EDGE_TAKEN : EDGE_FALL) ? i : 2;
+    }
+    return 2;
+}
+
+/* x of `x ? x : 8`, as allocators round up: nobody accesses an object of no size. */
+static ir_value unless_zero(const generator *g, ir_value v)
+{
+    const ir_insn *insn = &g->ir->insns[v];
+    ir_value other = 0, x = 0;
+    if (insn->op == IR_SELECT && (insn->imm == WHEN_ZERO || insn->imm == WHEN_NOT)) {
+        other = insn->imm == WHEN_ZERO ? insn->b : insn->a;
+        x = ir_origin(g->ir, insn->imm == WHEN_ZERO ? insn->a : insn->b);
+        if (x != compared_with_zero(g, insn->c)) return v;
+    } else if (insn->op == IR_PHI) {
+        unsigned zero = joined_when_zero(g, v);
+        if (zero == 2) return v;
+        other = g->ir->args[insn->a + zero];
+        x = ir_origin(g->ir, g->ir->args[insn->a + 1 - zero]);
+    }
+    return x && other && g->ir->insns[ir_origin(g->ir, other)].op == IR_CONST ? x : v;
 }
 
 /* What is known of a number that is passed; allocators want to know. */
 static pta_size passed_size(const generator *g, ir_value v)
 {
     static const uint16_t registers[PTA_SIZES] = {IR_RDI, IR_RSI, IR_RDX, IR_RCX};
-    v = ir_origin(g->ir, v);
+    v = unless_zero(g, ir_origin(g->ir, v));
     const ir_insn *insn = &g->ir->insns[v];
     if (!v) return (pta_size){0};
     if (insn->op == IR_CONST)
@@ -286,6 +339,7 @@ form generate_result(generator *g, const ir_insn *insn)
         bool given = insn->var == IR_RAX || call->func == PTA_NO_FUNC || g->program->funcs.data[call->func].gives & PASSING_RET2;
         if (!given || g->left[insn - g->ir->insns]) return insn->b ? g->forms[insn->b] : f;
         if (*ret == PTA_NO_VAR) *ret = form_new_var(g);
+        if (insn->var == IR_RAX) call->makes = g->made[insn - g->ir->insns];
         f = form_var(*ret);
     }
     if (!insn->b || g->forms[insn->b].kind == FORM_NONE) return f;

@@ -212,6 +212,12 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
     }
 }
 
+/* The middle of a text that compilers copy in words: its beginning, rounded down to one. */
+static bool is_rounded_text(const generator *g, ir_value v)
+{
+    return v && g->ir->insns[ir_origin(g->ir, v)].op == IR_AND && typed_is_text(g->types[v]);
+}
+
 /* rep movs, without what makes an address of a single element of it */
 static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
 {
@@ -219,9 +225,35 @@ static void repeated_copy(generator *g, const ir_insn *to, const ir_insn *from)
     uint32_t sources = address_terms(g, from, 0, source), dests = address_terms(g, to, 0, dest);
     if (to->a) generate_note_block(g, g->forms[to->a], form_number(g, to->c) * to->width);
     if (to->width == 1 && !form_number(g, to->c) && generate_copies_bytes(g, to->a, from->a, to->c)) return;
+    if (is_rounded_text(g, to->a) || is_rounded_text(g, from->a)) return;
     for (uint32_t s = 0; s < sources; s++)
         for (uint32_t d = 0; d < dests; d++)
             generate_block(g, dest[d].at, source[s].at, form_number(g, to->c) * to->width);
+}
+
+/* The index of an access that goes through declared bytes, which does not count words, and stays in the array that it begins in
+ * whatever constant it makes up for; 0: it goes through something else. */
+static ir_value text_index(const generator *g, const ir_insn *access)
+{
+    ir_value a = access->a, b = access->b;
+    if (!a || !b || access->scale != 1) return 0;
+    if (!g->types[a].to) a = access->b, b = access->a;
+    return typed_is_text(g->types[a]) && form_index_of(g, b, 1).stride % 8 ? ir_origin(g->ir, b) : 0;
+}
+
+static bool has_index(const generator *g, const ir_insn *access, ir_value index)
+{
+    return index && access->scale == 1 && (ir_origin(g->ir, access->a) == index || ir_origin(g->ir, access->b) == index);
+}
+
+/* Eight bytes on their way from or to text, each at the same distance from its beginning, as compilers copy the end of it: no
+ * pointer. */
+static bool moves_text(const generator *g, const ir_insn *store, const ir_insn *to)
+{
+    const ir_insn *load = store->b ? &g->ir->insns[ir_origin(g->ir, store->b)] : NULL;
+    if (!load || load->op != IR_LOAD) return false;
+    const ir_insn *from = &g->ir->insns[load->a];
+    return to->a && to->b && from->a && from->b && (has_index(g, from, text_index(g, to)) || has_index(g, to, text_index(g, from)));
 }
 
 void generate_store(generator *g, const ir_insn *insn)
@@ -237,7 +269,7 @@ void generate_store(generator *g, const ir_insn *insn)
     const lift_insn *machine = &g->func->insns[insn->insn];
     bool is_return = access->flags & IR_IMPLICIT && f.kind == FORM_CONST && (uint64_t)f.value == machine->addr + machine->len;
     if (f.kind == FORM_NONE || f.kind == FORM_TPOFF || is_return) return;
-    if (typed_is_number(typed_access(g, access, insn->imm))) return;
+    if (typed_is_number(typed_access(g, access, insn->imm)) || moves_text(g, insn, access)) return;
     place_term terms[TERMS];
     uint32_t n = address_terms(g, access, insn->imm, terms);
     pta_operand src = n ? form_operand(g, f) : (pta_operand){PTA_NO_VAR, 0};

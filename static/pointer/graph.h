@@ -131,6 +131,7 @@ typedef struct {
 
 typedef struct {
     uint64_t size;
+    uint32_t call;  /* + 1: the one that says what is made; 0: none does */
     uint32_t shape; /* in heap_shapes, or HEAP_NO_SHAPE */
 } heap_ask;
 enum { HEAP_NO_SHAPE = UINT32_MAX };
@@ -149,7 +150,8 @@ struct pta {
     VEC(uint8_t) wild;             /* by object: see set.h */
     bool stale;                    /* a change was interrupted: the next one begins anew */
     uint32_t wilderness;           /* node that lists them; next to it: PTA_RSI is stored there, PTA_RET found there */
-    map64 shape_map; /* of heap objects, by the size of their elements: number in heap_shapes */
+    map64 shape_map; /* of heap objects, by size, type and size of their elements: number in heap_shapes */
+    map64 type_map;  /* of types that declarations say are made: small numbers */
     VEC(pta_shape *) heap_shapes;
     VEC(heap_ask) asked; /* sizes whose type heap_shapes, and those of `plain`, depend on */
     arena shape_memory;
@@ -250,6 +252,7 @@ void graph_mark_woken(pta *p, uint32_t component);
 /* NULL: nothing is known. */
 const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context);
 const image_type *heap_type(const pta_program *program, uint64_t size); /* the one struct of a size, or NULL */
+const image_type *heap_asked(const pta_program *program, const heap_ask *ask); /* what `ask` is answered */
 
 /* --- solve.c ----------------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* The shapes of heap objects, by the arguments of the calls that allocate them. What is allocated in multiples of pages is divided
- * by its owner. The one struct of the size of an element, if there is just one, tells what is in it. */
+ * by its owner. What is in an element is told by what the result of the calls is declared to point to, where that has its size; else
+ * by the one struct of that size, if there is just one. */
 #include "static/pointer/graph.h"
 
 typedef struct {
@@ -27,6 +28,35 @@ const image_type *heap_type(const pta_program *program, uint64_t size)
     return type;
 }
 
+/* The call that says what a model is called for, + 1; 0: none does, or they do not say the same, or something of another size. */
+static uint32_t telling_call(const pta_program *program, const graph_context *c, uint64_t size)
+{
+    uint32_t found = 0;
+    const image_type *type = NULL;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const image_type *makes = program->calls.data[c->calls[i]].makes;
+        if (!makes || makes == type) continue;
+        if (type) return 0;
+        type = makes;
+        found = c->calls[i] + 1;
+    }
+    return type && type->kind == IMAGE_TYPE_STRUCT && type->size == size ? found : 0;
+}
+
+const image_type *heap_asked(const pta_program *program, const heap_ask *ask)
+{
+    return ask->call ? program->calls.data[ask->call - 1].makes : heap_type(program, ask->size);
+}
+
+/* Types that a shape is made of already have a small number. */
+static uint32_t type_number(pta *p, const image_type *type)
+{
+    if (!type) return 0;
+    uint32_t *known = map_at(&p->type_map, (uint64_t)(uintptr_t)type), next = p->type_map.count;
+    if (*known == MAP_NONE) *known = next;
+    return *known;
+}
+
 const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
 {
     enum { PAGE = 4096, WORD = 8 };
@@ -36,10 +66,13 @@ const pta_shape *heap_shape(pta *p, const pta_site *site, uint32_t context)
     if (site->counted) count = size_argument(p, c, c->count - 1, site->counted - 1u);
     if (size.multiple <= WORD || size.multiple > OFFSET_MAX_ELEMENT || (!size.exact && size.multiple % PAGE == 0)) return NULL;
     uint64_t total = size.exact && count.exact && count.multiple < 1 << 10 ? size.multiple * count.multiple : 0;
-    uint32_t *at = map_at(&p->shape_map, total << 20 | size.multiple);
+    heap_ask ask = {.size = size.multiple, .call = telling_call(p->program, c, size.multiple), .shape = p->heap_shapes.len};
+    const image_type *type = heap_asked(p->program, &ask);
+    uint64_t number = type_number(p, ask.call ? type : NULL);
+    uint32_t *at = map_at(&p->shape_map, total << 36 | number << 18 | size.multiple);
     if (*at != MAP_NONE) return p->heap_shapes.data[*at];
-    *at = p->heap_shapes.len;
-    vec_push(&p->asked, (heap_ask){size.multiple, *at});
-    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, heap_type(p->program, size.multiple), (uint32_t)size.multiple, total));
+    *at = ask.shape;
+    vec_push(&p->asked, ask);
+    vec_push(&p->heap_shapes, shape_build(&p->shape_memory, type, (uint32_t)size.multiple, total));
     return p->heap_shapes.data[*at];
 }

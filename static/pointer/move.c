@@ -87,6 +87,7 @@ static void say_func(saying *s, const pta_func *f)
 
 static void say_call(saying *s, const pta_call *c)
 {
+    say(s, type_hash(s, c->makes, 0));
     say_two(s, c->func, c->known);
     say_operand(s, c->target);
     for (unsigned i = 0; i < PTA_PARAMS; i++)
@@ -125,7 +126,7 @@ uint64_t pta_says(const pta *p, const pta_program *program)
         say_site(&s, &program->sites.data[i]);
     for (const pta *of = p; of; of = of->plain)
         for (uint32_t i = 0; i < of->asked.len; i++)
-            say(&s, type_hash(&s, heap_type(program, of->asked.data[i].size), 0));
+            say(&s, type_hash(&s, heap_asked(program, &of->asked.data[i]), 0));
     flush(&s);
     vec_free(&s.words);
     vec_free(&s.types);
@@ -139,8 +140,11 @@ void pta_move(pta *p, pta_program *to)
     for (uint32_t i = 0; i < p->asked.len; i++) {
         const heap_ask *ask = &p->asked.data[i];
         pta_shape *shape = ask->shape == HEAP_NO_SHAPE ? NULL : p->heap_shapes.data[ask->shape];
-        if (shape) shape->type = heap_type(to, ask->size);
+        if (shape) shape->type = heap_asked(to, ask);
     }
+    map_free(&p->type_map); /* by types of the program that it was of */
+    map_free(&p->shape_map);
+    p->type_map = p->shape_map = (map64){0};
     for (uint32_t o = 1; o < p->objects.len; o++) {
         const pta_site *site = &to->sites.data[p->objects.data[o].site];
         if (site->kind != PTA_HEAP) p->shapes.data[o] = site->shape;

@@ -4,6 +4,7 @@
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   passing.c    which registers are arguments and results
  *   typed.c      what values point to by declaration
+ *   made.c       what results are declared to point to: what allocators are called for
  *   march.c      pointers that march through an array, as indices; hoist.c: constants are added before indices
  *   link.c       object files as one program; names.c: what names stand for
  *   surround.c   the functions that no module has: start-up, the loader, unknown code, wild pointers
@@ -104,6 +105,7 @@ typedef struct {
     uint32_t caller;    /* function */
     uint64_t addr;      /* of the call instruction; 0 in a model */
     pta_size sizes[PTA_SIZES];
+    const image_type *makes; /* what its result is declared to point to; or NULL */
     uint8_t spawn;      /* pta_spawn: the callee runs as another origin */
     bool in_loop;       /* may run more than once in one activation of its function */
 } pta_call;

@@ -149,10 +149,10 @@ static typed_value indexed(typed_value place, const generator *g, ir_value index
 /* --- values --------------------------------------------------------------------------------------------------------------- */
 
 /* Parameters fill the registers in order, as long as none is a struct. */
-static typed_value parameter(const generator *g, unsigned reg)
+typed_value typed_parameter(const image *img, const lift_func *func, unsigned reg)
 {
-    const image_function *debug = image_function_at(g->img, g->func->entry);
-    if (!debug || debug->start != g->func->entry || strchr(g->func->name, '.')) return (typed_value){0};
+    const image_function *debug = image_function_at(img, func->entry);
+    if (!debug || debug->start != func->entry || strchr(func->name, '.')) return (typed_value){0};
     if (debug->returns && (debug->returns->kind == IMAGE_TYPE_STRUCT || debug->returns->kind == IMAGE_TYPE_UNION))
         return (typed_value){0};
     for (uint32_t i = 0, at = 0; i < debug->parameter_count; i++) {
@@ -213,13 +213,19 @@ typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane
     return place_of(g, g->types, access, lane);
 }
 
-static typed_value loaded(typed_value place)
+typed_value typed_loaded(typed_value place)
 {
     if (!place.to || place.at < 0) return (typed_value){0};
     if (typed_is_number(place)) return (typed_value){.number = true};
     if (place.to->kind == IMAGE_TYPE_POINTER) return place.at % 8 ? (typed_value){0} : declared(place.to);
     int64_t at = place.at % (int64_t)place.to->size;
     return place.to->kind == IMAGE_TYPE_STRUCT ? declared(image_type_at(place.to, (uint64_t)at, 8)) : (typed_value){0};
+}
+
+typed_value typed_returned(const image *img, const lift_func *func)
+{
+    const image_function *debug = image_function_at(img, func->entry);
+    return debug && debug->start == func->entry ? declared(debug->returns) : (typed_value){0};
 }
 
 static typed_value result(const generator *g, const ir_insn *insn)
@@ -229,8 +235,7 @@ static typed_value result(const generator *g, const ir_insn *insn)
     uint32_t callee = generate_callee(g->program, g->module, g->func_id, call);
     const pta_func *f = callee == PTA_NO_FUNC ? NULL : &g->program->funcs.data[callee];
     if (!f || !f->lift) return (typed_value){0};
-    const image_function *debug = image_function_at(g->program->modules[f->module]->img, f->lift->entry);
-    return debug && debug->start == f->lift->entry ? declared(debug->returns) : (typed_value){0};
+    return typed_returned(g->program->modules[f->module]->img, f->lift);
 }
 
 static bool same(typed_value a, typed_value b)
@@ -262,6 +267,14 @@ static typed_value slot_type(const generator *g, uint16_t var)
     return declared(g->out->sites.data[home->site].type);
 }
 
+static bool rounds_down(const generator *g, const ir_insn *insn)
+{
+    enum { MOST = 16 };
+    int64_t mask = insn->b ? g->ir->insns[insn->b].imm : insn->imm;
+    if (insn->b && g->ir->insns[insn->b].op != IR_CONST) return false;
+    return mask < 0 && mask >= -MOST && !(-mask & (-mask - 1));
+}
+
 static typed_value flow_type(const typing *t, ir_value v, bool *seen)
 {
     static const uint8_t arg_of[IR_FLAGS] = {[IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1,
@@ -274,7 +287,7 @@ static typed_value flow_type(const typing *t, ir_value v, bool *seen)
     typed_value frame = frame_place(g, v);
     if (frame.to) return frame;
     switch (insn->op) {
-    case IR_ENTRY: return insn->var < IR_FLAGS && arg_of[insn->var] ? parameter(g, arg_of[insn->var] - 1u) : (typed_value){0};
+    case IR_ENTRY: return insn->var < IR_FLAGS && arg_of[insn->var] ? typed_parameter(g->img, g->func, arg_of[insn->var] - 1u) : (typed_value){0};
     case IR_ADDRESS: return static_place(g, insn->imm);
     case IR_COPY: return t->types[insn->a];
     case IR_LEA:
@@ -283,7 +296,10 @@ static typed_value flow_type(const typing *t, ir_value v, bool *seen)
         if (insn->b) return (typed_value){0};
         base = t->types[insn->a];
         return insn->imm == INT64_MIN || base.step ? (typed_value){0} : pointer_to(base.to, linear_sum(base.at, -insn->imm));
-    case IR_LOAD: return loaded(place_of(g, t->types, &g->ir->insns[insn->a], insn->imm));
+    case IR_AND: /* rounded down, among bytes */
+        base = t->types[insn->a];
+        return rounds_down(g, insn) && typed_is_text(base) ? base : (typed_value){0};
+    case IR_LOAD: return typed_loaded(place_of(g, t->types, &g->ir->insns[insn->a], insn->imm));
     case IR_RESULT: return result(g, insn);
     case IR_SELECT: return merged(t, (ir_value[]){insn->a, insn->b}, 2, seen);
     case IR_PHI: return merged(t, g->ir->args + insn->a, insn->b, seen);

@@ -14,6 +14,17 @@ typedef struct typed_value {
 /* Per IR value; free() the result. Without debug information nothing is known. */
 typed_value *typed_infer(const generator *g);
 
+/* What a parameter, by its register, and the result of a function are declared as; what is loaded from a place. */
+typed_value typed_parameter(const image *img, const lift_func *func, unsigned reg);
+typed_value typed_returned(const image *img, const lift_func *func);
+typed_value typed_loaded(typed_value place);
+
+/* made.c: per IR value, the struct or byte that it is kept as a pointer to; NULL: none, or several. Only after g->types. free()
+ * the result. */
+const image_type **made_infer(const generator *g);
+/* Whether a value is kept as a pointer to bytes, and as nothing else. */
+bool made_is_bytes(const generator *g, ir_value v);
+
 /* The place of an access, `lane` bytes behind its address; to NULL: unknown. */
 typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane);
 /* Whether what is there is declared as a number. */

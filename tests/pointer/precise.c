@@ -119,6 +119,69 @@ APART void touch_other_box(int *box)
     *box = 2;
 }
 
+/* --- an allocator that makes no object of size zero, called for one of two structs of the same size ----------------------------- */
+
+typedef struct {
+    long kind;
+    int *slots[16];
+    int *keeper;
+} shelf;
+
+typedef struct {
+    int *keeper;
+    int *slots[16];
+    long kind;
+} desk;
+
+int kept, keeper, other_keeper;
+shelf *shelves;
+desk *desks;
+
+APART void *make(size_t size)
+{
+    void *made = malloc(size ? size : sizeof(long));
+    if (!made) abort();
+    return made;
+}
+
+/* What the index leads through is known by what was made, not by how it is passed. */
+APART void put(void *slots, int i)
+{
+    ((int **)slots)[i] = &kept;
+}
+
+APART void touch_keeper(shelf *s)
+{
+    *s->keeper = 1;
+}
+
+/* --- text that a compiler copies in words ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    unsigned char length;
+    int *hidden; /* behind which the text begins, without being declared */
+} packed;
+
+typedef struct {
+    long kind;
+    char text[256];
+    int *sender;
+} message;
+
+int hidden, sender;
+packed *packs[2];
+message *messages[2];
+
+APART void unpack(message *m, packed *p)
+{
+    memcpy(m->text, &p->hidden, p->length);
+}
+
+APART void touch_sender(message *m)
+{
+    *m->sender = 1;
+}
+
 int main(int argc, char **argv)
 {
     size_t size = (size_t)atoi(argv[0]) + sizeof(packet);
@@ -133,5 +196,18 @@ int main(int argc, char **argv)
     touch_owner(p);
     touch_box(new_box());
     touch_other_box(new_box());
+    shelves = make(sizeof *shelves);
+    shelves->keeper = &keeper;
+    desks = make(sizeof *desks);
+    desks->keeper = &other_keeper;
+    put(shelves->slots, argc);
+    touch_keeper(shelves);
+    packed *pack = packs[0] = malloc(size);
+    message *m = messages[0] = malloc(size + 1);
+    if (!pack || !m) abort();
+    pack->hidden = &hidden;
+    m->sender = &sender;
+    unpack(m, pack);
+    touch_sender(m);
     return 0;
 }
