@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REGISTER = 0xff };
-enum { JE = 0x84, JNE = 0x85 };
+enum { JB = 0x82, JE = 0x84, JNE = 0x85 };
 
 typedef struct {
     uint8_t *out;

@@ -8,9 +8,9 @@
  *   ecx site   rdx thread   rsi region   rdi offset of the address in it   r8 stack pointer of the program
  *   r9 where the return address of its function lies, or 0. For a part of a cell: rdi the address itself, and no rsi.
  *
- * Returns with the zero flag set when the check is made and no signal waits. Nothing is on the stack but the way back,
- * so a signal that comes here is shown the trampoline's state at that place (signal.c); while THREAD_INSIDE says so, it
- * waits. */
+ * Returns with the zero flag set when the check is made and no signal waits, and with the carry flag set when it is made and
+ * one does. Nothing is on the stack but the way back, so a signal that comes here is shown the trampoline's state at that place
+ * (signal.c); while THREAD_INSIDE says so, it waits. */
 #include "runtime/probe/first.h"
 
         /* Is epoch \epoch (which goes) ordered before? Uses rcx. */
@@ -184,7 +184,9 @@
         jne     1f
         mov     probe_self@gottpoff(%rip), %r10
         cmpl    $0, %fs:SELF_PENDING(%r10)
-1:      ret
+        je      2f
+1:      stc
+2:      ret
         .endm
 
         .macro function name

@@ -443,6 +443,7 @@ static void emit_first(builder *b, const check_plan *p, slow_part *s)
     for (uint8_t r = 16; r-- > 0;)
         if (live >> r & 1) emit_pop(&b->c, r);
     if (!s->saved_count) emit_move_stack(&b->c, PROBE_RED_ZONE);
+    if (s->run) slow_jump(b, s, JB, SLOW_WAITING);
     slow_jump(b, s, JNE, SLOW_OTHER);
     emit_done(b, s);
 }
@@ -483,12 +484,19 @@ void inline_slow_parts(builder *b)
         }
         slow_begins(b, s, SLOW_OTHER);
         emit_restore(b, s);
+        const size_t back = s->run ? b->runs[s->run - 1].again : s->back; /* of a run, all is done again one by one */
+        if (s->run) {
+            emit_jump(&b->c, b->c.at + back);
+            if (!is_for_first(&s->plan)) continue;
+            /* What is done again would find the check made, and only a call delivers the signal. */
+            tramp_span(b, SPAN_SLOW, s->pc, s);
+            slow_begins(b, s, SLOW_WAITING);
+            emit_restore(b, s);
+        }
         emit_move_stack(&b->c, -PROBE_RED_ZONE);
         emit_push_number(&b->c, s->record);
         emit_call(b, &s->plan);
         emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
-        /* Of a run, all is done again one by one. Not without the call: first.S may have made the check and said no because a
-         * signal waits, with all signals blocked, and only a call delivers it; what is done again would find the check made. */
-        emit_jump(&b->c, b->c.at + (s->run ? b->runs[s->run - 1].again : s->back));
+        emit_jump(&b->c, b->c.at + back);
     }
 }

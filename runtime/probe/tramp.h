@@ -21,7 +21,8 @@ typedef enum { /* what is not as it should be */
     SLOW_CELL,    /* a cell: not this thread's epoch */
     SLOW_READERS, /* nor is it known to have read it with others, or parts of it; a and b are still in their registers, of a part
                    * the address is in a */
-    SLOW_OTHER
+    SLOW_OTHER,
+    SLOW_WAITING /* the check is made, but a signal waits, with all signals blocked */
 } slow_entry;
 
 typedef struct { /* a call of C, out of line */
