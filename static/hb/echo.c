@@ -1,36 +1,49 @@
 /* Branches that tell the same as others: what an edge means, a later one may mean as well.
  *
- * `while (!ready && !late) late = wait(...); if (!late) ...`: that `late` is zero means that the loop was left over the other edge. And
- * code without optimisation keeps what `a && b` is in a variable: that it is true means that both branches have gone that way. */
+ * `while (!ready && !late) late = wait(...); if (!late) ...`: that `late` is zero means that the loop was left over the
+ * other edge. And code without optimisation keeps what `a && b` is in a variable: that it is true means that both
+ * branches have gone that way. */
 #include "static/hb/channel.h"
 
 static bool holds(uint8_t code, int64_t n, int64_t imm)
 {
     switch (code) {
-    case 4: return n == imm;
-    case 5: return n != imm;
-    case 12: return n < imm;
-    case 13: return n >= imm;
-    case 14: return n <= imm;
-    case 15: return n > imm;
-    default: return true; /* says nothing */
+    case 4:
+        return n == imm;
+    case 5:
+        return n != imm;
+    case 12:
+        return n < imm;
+    case 13:
+        return n >= imm;
+    case 14:
+        return n <= imm;
+    case 15:
+        return n > imm;
+    default:
+        return true; /* says nothing */
     }
 }
 
 static uint32_t block_of_value(const ir_func *ir, ir_value v)
 {
     uint32_t block = 0;
-    while (block < ir->func->block_count && (v < ir->blocks[block].first || v >= ir->blocks[block].first + ir->blocks[block].count))
+    while (block < ir->func->block_count &&
+           (v < ir->blocks[block].first || v >= ir->blocks[block].first + ir->blocks[block].count))
         block++;
     return block;
 }
 
-/* What an edge says when its block was entered over its n-th predecessor. False: it says nothing. `*never`: it cannot be taken then. */
-static bool condition_from(const ir_func *ir, uint32_t block, uint32_t edge, uint32_t n, value_condition *c, bool *never)
+/* What an edge says when its block was entered over its n-th predecessor. False: it says nothing. `*never`: it cannot
+ * be taken then. */
+static bool condition_from(const ir_func *ir, uint32_t block, uint32_t edge, uint32_t n, value_condition *c,
+                           bool *never)
 {
     const lift_func *f = ir->func;
     *never = false;
-    if (f->blocks[block].end_kind != END_BRANCH || !value_test(ir, block, f->edges[edge].kind == EDGE_TAKEN, c) || !c->a || c->b) return false;
+    if (f->blocks[block].end_kind != END_BRANCH || !value_test(ir, block, f->edges[edge].kind == EDGE_TAKEN, c) ||
+        !c->a || c->b)
+        return false;
     const ir_insn *phi = &ir->insns[c->a];
     if (phi->op != IR_PHI || n >= phi->b || block_of_value(ir, c->a) != block) return true;
     c->a = value_plain(ir, ir->args[phi->a + n], 1);
@@ -52,7 +65,8 @@ static uint32_t pred_number(const lift_func *f, uint32_t edge)
 }
 
 /* Whether control can come from where a value is made to a block where it is a number, without one of the edges. */
-static bool comes_without(const lift_func *f, const hb_edges *edges, uint32_t instance, uint32_t from, uint32_t to, ir_value v, int64_t number)
+static bool comes_without(const lift_func *f, const hb_edges *edges, uint32_t instance, uint32_t from, uint32_t to,
+                          ir_value v, int64_t number)
 {
     uint64_t *seen = base_alloc_zero(f->edge_count / 64 + 1, sizeof *seen);
     hb_numbers work = {0}; /* edges over which blocks are entered; HB_NONE: the first one */
@@ -66,7 +80,9 @@ static bool comes_without(const lift_func *f, const hb_edges *edges, uint32_t in
             value_condition c;
             bool never;
             if (hb_bit(seen, e) || hb_edges_have(edges, instance, block, e)) continue;
-            if (condition_from(f->ir, block, e, n, &c, &never) && c.a == v && !holds(c.code, (int32_t)number, (int32_t)c.imm)) continue;
+            if (condition_from(f->ir, block, e, n, &c, &never) && c.a == v &&
+                !holds(c.code, (int32_t)number, (int32_t)c.imm))
+                continue;
             if (never) continue;
             hb_set(seen, e);
             if (f->edges[e].to == from) continue; /* the value is made anew */
@@ -95,14 +111,16 @@ static bool is_behind(const hb *h, const lift_func *f, const hb_edges *edges, ui
     return false;
 }
 
-/* The branch is on a value that depends on how the block was entered, and of the ways that lead over this edge all are known. */
-static bool repeats(const hb *h, const lift_func *f, const hb_edges *edges, uint32_t instance, uint32_t block, uint32_t edge)
+/* The branch is on a value that depends on how the block was entered, and of the ways that lead over this edge all are
+ * known. */
+static bool repeats(const hb *h, const lift_func *f, const hb_edges *edges, uint32_t instance, uint32_t block,
+                    uint32_t edge)
 {
     const lift_block *b = &f->blocks[block];
     value_condition c;
     bool never, any = false;
-    if (!value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b || f->ir->insns[c.a].op != IR_PHI ||
-        block_of_value(f->ir, c.a) != block)
+    if (!value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b ||
+        f->ir->insns[c.a].op != IR_PHI || block_of_value(f->ir, c.a) != block)
         return false;
     for (uint32_t n = 0; n < b->pred_count; n++) {
         condition_from(f->ir, block, edge, n, &c, &never);
@@ -118,12 +136,13 @@ static void echo_in(const hb *h, hb_edges *edges, uint32_t instance)
     const lift_func *f = hb_instance_code(h, instance);
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
-        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
+        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count;
+             e++) {
             value_condition c;
             if (hb_edges_have(edges, instance, b, e)) continue;
             bool same = repeats(h, f, edges, instance, b, e);
-            if (!same && value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) && c.a && !c.b && c.code == VALUE_EQUAL &&
-                f->ir->insns[c.a].op == IR_PHI) {
+            if (!same && value_test(f->ir, b, f->edges[e].kind == EDGE_TAKEN, &c) && c.a && !c.b &&
+                c.code == VALUE_EQUAL && f->ir->insns[c.a].op == IR_PHI) {
                 uint32_t from = block_of_value(f->ir, c.a);
                 same = from < f->block_count && !comes_without(f, edges, instance, from, b, c.a, c.imm);
             }
@@ -149,7 +168,8 @@ void hb_repeat_edges(const hb *h, uint32_t instance, hb_edges *edges, uint32_t f
     hb_edges own = {edges->data + first, edges->len - first, edges->len - first}, found = {0};
     for (uint32_t b = 0; own.len && b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
-        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++)
+        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count;
+             e++)
             if (repeats(h, f, &own, instance, b, e)) vec_push(&found, (hb_edge){instance, b, e, own.data[0].equals});
     }
     for (uint32_t i = 0; i < found.len; i++)

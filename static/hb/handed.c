@@ -1,8 +1,10 @@
-/* Objects that may have been handed over: who uses one without a lock has allocated it, or has found its address while it held a lock, and
- * whoever put it there may have done the same before. A queue of jobs works like this, in ways that are beyond what fresh.c can follow; so
- * does who remembers an address for too long, so that this is no proof. Only how sure a warning is depends on it.
+/* Objects that may have been handed over: who uses one without a lock has allocated it, or has found its address while
+ * it held a lock, and whoever put it there may have done the same before. A queue of jobs works like this, in ways that
+ * are beyond what fresh.c can follow; so does who remembers an address for too long, so that this is no proof. Only how
+ * sure a warning is depends on it.
  *
- * The address is followed to the call that allocated it or to the load that found it: through choices, parameters and results. */
+ * The address is followed to the call that allocated it or to the load that found it: through choices, parameters and
+ * results. */
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -28,7 +30,8 @@ static bool from_callers(hb *h, uint32_t instance, const ir_insn *entry, unsigne
         const pta_call_edge *e = &h->edges[h->in_edge[k]];
         const lift_func *f = hb_instance_code(h, e->caller);
         const hb_call *call = f ? hb_call_at(h, h->instances[e->caller].func, h->call_insn[e->call]) : NULL;
-        if (hb_spawns(h, e) || !call || !call->value || !is_handed(h, e->caller, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg], depth + 1))
+        if (hb_spawns(h, e) || !call || !call->value ||
+            !is_handed(h, e->caller, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg], depth + 1))
             return false;
     }
     return true;
@@ -36,7 +39,8 @@ static bool from_callers(hb *h, uint32_t instance, const ir_insn *entry, unsigne
 
 static bool makes(const char *name)
 {
-    static const char *const makers[] = {"malloc", "calloc", "realloc", "_Znwm", "_Znam", "aligned_alloc", "memalign", "strdup"};
+    static const char *const makers[] = {"malloc", "calloc",        "realloc",  "_Znwm",
+                                         "_Znam",  "aligned_alloc", "memalign", "strdup"};
     for (unsigned i = 0; i < sizeof makers / sizeof *makers; i++)
         if (!strcmp(name, makers[i])) return true;
     return false;
@@ -72,15 +76,20 @@ static bool find_handed(hb *h, uint32_t instance, ir_value v, unsigned depth)
     if (sum.count == 1 && sum.terms[0].factor == 1) v = sum.terms[0].leaf;
     const ir_insn *insn = &ir->insns[value_plain(ir, v, 8)];
     switch (insn->op) {
-    case IR_LOAD: return !(ir->insns[insn->a].flags & IR_PROMOTED) && holds_some(h, instance, insn->insn);
-    case IR_RESULT: return insn->var == IR_RAX && from_callee(h, instance, ir->insns[insn->a].insn, depth);
-    case IR_ENTRY: return from_callers(h, instance, insn, depth);
+    case IR_LOAD:
+        return !(ir->insns[insn->a].flags & IR_PROMOTED) && holds_some(h, instance, insn->insn);
+    case IR_RESULT:
+        return insn->var == IR_RAX && from_callee(h, instance, ir->insns[insn->a].insn, depth);
+    case IR_ENTRY:
+        return from_callers(h, instance, insn, depth);
     case IR_PHI:
         for (uint32_t i = 0; i < insn->b; i++)
             if (!is_handed(h, instance, ir->args[insn->a + i], depth + 1)) return false;
         return true;
-    case IR_SELECT: return is_handed(h, instance, insn->a, depth + 1) && is_handed(h, instance, insn->b, depth + 1);
-    default: return false;
+    case IR_SELECT:
+        return is_handed(h, instance, insn->a, depth + 1) && is_handed(h, instance, insn->b, depth + 1);
+    default:
+        return false;
     }
 }
 

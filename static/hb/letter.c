@@ -1,10 +1,10 @@
-/* What a message is about. A thread fills in one element after the other, and sends the number of each, or its address, when it is
- * done with it; whoever uses the element that a message names comes after that. The channel as a whole does not tell: the sender is
- * at a later element by then.
+/* What a message is about. A thread fills in one element after the other, and sends the number of each, or its address,
+ * when it is done with it; whoever uses the element that a message names comes after that. The channel as a whole does
+ * not tell: the sender is at a later element by then.
  *
- * All messages of the channel are sent by one call, in a loop that is entered once, and what they say is another one each time
- * round. An access of the sender counts if it is in front of that call in the same round; one of a receiver, if its address comes
- * from a variable that nothing but receives from this channel fill. */
+ * All messages of the channel are sent by one call, in a loop that is entered once, and what they say is another one
+ * each time round. An access of the sender counts if it is in front of that call in the same round; one of a receiver,
+ * if its address comes from a variable that nothing but receives from this channel fill. */
 #include "static/hb/channel.h"
 #include "static/hb/counter.h"
 
@@ -22,9 +22,9 @@ typedef struct {
     const hb_call *call;
     uint32_t loop;
     slot buffer;
-    bool kept;        /* the sender counts in the buffer itself */
-    value_sum sent;   /* else: what it says */
-    int64_t step;     /* by how much that grows from one message to the next */
+    bool kept;      /* the sender counts in the buffer itself */
+    value_sum sent; /* else: what it says */
+    int64_t step;   /* by how much that grows from one message to the next */
     bool is_pointer;
 } letter;
 
@@ -35,7 +35,8 @@ struct hb_letters {
 static bool frame_access(const ir_func *ir, const ir_insn *access, int64_t *at, uint8_t *base)
 {
     int32_t offset;
-    if (access->op != IR_ACCESS || access->b || !access->a || !ir_frame_offset(ir, access->a, &offset, base)) return false;
+    if (access->op != IR_ACCESS || access->b || !access->a || !ir_frame_offset(ir, access->a, &offset, base))
+        return false;
     *at = offset + access->imm;
     return true;
 }
@@ -44,11 +45,13 @@ static bool is_slot(const ir_func *ir, const ir_insn *access, const slot *s)
 {
     int64_t at;
     uint8_t base;
-    return frame_access(ir, access, &at, &base) && base == s->base && at < s->at + s->width && at + access->width > s->at;
+    return frame_access(ir, access, &at, &base) && base == s->base && at < s->at + s->width &&
+           at + access->width > s->at;
 }
 
 /* The address of the variable is stored somewhere, or given to another call than those that a question allows. */
-static bool is_shown(hb *h, uint32_t instance, const slot *s, bool (*may)(hb *h, uint32_t instance, const hb_call *call, const void *with), const void *with)
+static bool is_shown(hb *h, uint32_t instance, const slot *s,
+                     bool (*may)(hb *h, uint32_t instance, const hb_call *call, const void *with), const void *with)
 {
     const ir_func *ir = hb_instance_code(h, instance)->ir;
     int32_t offset;
@@ -56,7 +59,9 @@ static bool is_shown(hb *h, uint32_t instance, const slot *s, bool (*may)(hb *h,
     for (ir_value v = 1; v < ir->insn_count; v++) {
         const ir_insn *insn = &ir->insns[v];
         bool call = insn->op == IR_CALL || insn->op == IR_TAIL;
-        if (insn->op == IR_STORE && insn->b && ir_frame_offset(ir, insn->b, &offset, &base) && base == s->base && offset == s->at) return true;
+        if (insn->op == IR_STORE && insn->b && ir_frame_offset(ir, insn->b, &offset, &base) && base == s->base &&
+            offset == s->at)
+            return true;
         for (uint32_t i = 0; call && i < insn->b; i++) {
             ir_value arg = i == IR_CALL_RSP ? 0 : ir->args[insn->a + i];
             if (!arg || !ir_frame_offset(ir, arg, &offset, &base) || base != s->base || offset != s->at) continue;
@@ -73,13 +78,15 @@ static bool is_the_send(hb *h, uint32_t instance, const hb_call *call, const voi
 {
     const letter *l = with;
     const lift_func *f = hb_instance_code(h, instance);
-    return call == l->call || (call->sync && call->sync->kind == SYNC_JOIN && !f->ir->blocks[hb_block_of(f, call->insn)].loop);
+    return call == l->call ||
+           (call->sync && call->sync->kind == SYNC_JOIN && !f->ir->blocks[hb_block_of(f, call->insn)].loop);
 }
 
 static bool is_the_receive(hb *h, uint32_t instance, const hb_call *call, const void *with)
 {
     const sync_entry *sync = hb_call_sync(h, instance, call);
-    return sync && sync->kind == SYNC_RECEIVE && hb_channel_of(h, instance, call, false) == (int32_t)((const letter *)with)->channel;
+    return sync && sync->kind == SYNC_RECEIVE &&
+           hb_channel_of(h, instance, call, false) == (int32_t)((const letter *)with)->channel;
 }
 
 static bool precedes(const ir_func *ir, uint32_t a, uint32_t b)
@@ -100,10 +107,13 @@ static bool read_buffer(const ir_func *ir, letter *l)
     uint32_t inside = 0;
     for (ir_value v = 1; v < ir->insn_count; v++) {
         if (ir->insns[v].op != IR_STORE || !is_slot(ir, &ir->insns[ir->insns[v].a], &l->buffer)) continue;
-        if (loop_at(ir, ir->insns[v].insn) != l->loop) continue; /* before the loop: the first value of what counts, or nothing */
+        if (loop_at(ir, ir->insns[v].insn) != l->loop)
+            continue; /* before the loop: the first value of what counts, or nothing */
         int64_t at = 0;
         uint8_t base;
-        if (!frame_access(ir, &ir->insns[ir->insns[v].a], &at, &base) || at != l->buffer.at || ir->insns[v].width < l->buffer.width || !ir->insns[v].b) return false;
+        if (!frame_access(ir, &ir->insns[ir->insns[v].a], &at, &base) || at != l->buffer.at ||
+            ir->insns[v].width < l->buffer.width || !ir->insns[v].b)
+            return false;
         only = v;
         inside++;
     }
@@ -123,7 +133,8 @@ static bool read_buffer(const ir_func *ir, letter *l)
         return l->step > 0;
     }
     l->kept = precedes(ir, l->call->insn, store->insn) && s.count == 1 && s.terms[0].factor == 1 && s.add > 0 &&
-              ir->insns[s.terms[0].leaf].op == IR_LOAD && is_slot(ir, &ir->insns[ir->insns[s.terms[0].leaf].a], &l->buffer);
+              ir->insns[s.terms[0].leaf].op == IR_LOAD &&
+              is_slot(ir, &ir->insns[ir->insns[s.terms[0].leaf].a], &l->buffer);
     l->step = s.add;
     return l->kept;
 }
@@ -144,7 +155,9 @@ static bool fits(const ir_func *ir, const letter *l)
         bool counted = false;
         for (uint32_t i = 0; i < l->sent.count && !l->kept; i++)
             counted |= l->sent.terms[i].leaf == own;
-        if (l->kept) counted = what->op == IR_LOAD && frame_access(ir, &ir->insns[what->a], &at, &base) && base == l->buffer.base && at == l->buffer.at;
+        if (l->kept)
+            counted = what->op == IR_LOAD && frame_access(ir, &ir->insns[what->a], &at, &base) &&
+                      base == l->buffer.base && at == l->buffer.at;
         if (counted) return true;
     }
     return false;
@@ -168,7 +181,9 @@ void hb_letters_open(hb *h)
         if (!sync || sync->kind != SYNC_SEND || !l.call->value || !l.loop || ir->loops[l.loop - 1].parent) continue;
         const ir_value *args = ir->args + ir->insns[l.call->value].a + IR_CALL_RDI;
         value_sum size = value_of(ir, args[2]);
-        if (!args[1] || !ir_frame_offset(ir, args[1], &at, &l.buffer.base) || !size.known || size.count || size.add <= 0 || size.add > WORD) continue;
+        if (!args[1] || !ir_frame_offset(ir, args[1], &at, &l.buffer.base) || !size.known || size.count ||
+            size.add <= 0 || size.add > WORD)
+            continue;
         l.buffer.at = at;
         l.buffer.width = (uint32_t)size.add;
         l.is_pointer = size.add == WORD;
@@ -209,7 +224,8 @@ static bool sender_names(const hb *h, const letter *l, const hb_touch *t, named 
     if (l->kept || l->sent.count != s.count) return false;
     int64_t factor = s.terms[0].factor / l->sent.terms[0].factor;
     for (uint32_t i = 0; i < s.count; i++)
-        if (s.terms[i].leaf != l->sent.terms[i].leaf || s.terms[i].factor != factor * l->sent.terms[i].factor) return false;
+        if (s.terms[i].leaf != l->sent.terms[i].leaf || s.terms[i].factor != factor * l->sent.terms[i].factor)
+            return false;
     *out = (named){s.add - factor * l->sent.add, factor};
     return true;
 }
@@ -223,7 +239,9 @@ static bool receiver_names(hb *h, const letter *l, const hb_touch *t, named *out
     if (!s.known || s.count != 1 || ir->insns[s.terms[0].leaf].op != IR_LOAD) return false;
     const ir_insn *load = &ir->insns[s.terms[0].leaf];
     slot from = {.width = l->buffer.width};
-    if (!frame_access(ir, &ir->insns[load->a], &from.at, &from.base) || ir->insns[load->a].width != from.width || load->imm) return false;
+    if (!frame_access(ir, &ir->insns[load->a], &from.at, &from.base) || ir->insns[load->a].width != from.width ||
+        load->imm)
+        return false;
     bool received = false;
     for (ir_value v = 1; v < ir->insn_count; v++)
         if (ir->insns[v].op == IR_STORE && is_slot(ir, &ir->insns[ir->insns[v].a], &from)) return false;
@@ -244,8 +262,11 @@ static bool is_before(hb *h, const hb_touch *a, const hb_touch *b)
     for (uint32_t i = 0; i < h->letters->all.len; i++) {
         const letter *l = &h->letters->all.data[i];
         named x, y;
-        if (!sender_names(h, l, a, &x) || !receiver_names(h, l, b, &y) || x.factor != y.factor || x.factor <= 0) continue;
-        if (l->is_pointer != (x.factor == 1) || h->program->funcs.data[a->func].module != h->program->funcs.data[b->func].module) continue;
+        if (!sender_names(h, l, a, &x) || !receiver_names(h, l, b, &y) || x.factor != y.factor || x.factor <= 0)
+            continue;
+        if (l->is_pointer != (x.factor == 1) ||
+            h->program->funcs.data[a->func].module != h->program->funcs.data[b->func].module)
+            continue;
         int64_t low = x.base < y.base ? x.base : y.base, xh = x.base + a->width, yh = y.base + b->width;
         if ((xh > yh ? xh : yh) - low <= x.factor * l->step && a->width && b->width) return true;
     }

@@ -1,8 +1,9 @@
-/* Where a thread is meant to be alive. A program that waits for its thread at the end of its input, or when a flag says that there is one,
- * has paths on which it goes on without having waited, and most of them are never taken: what such a path alone makes race is less sure.
- * Only the ranking asks.
+/* Where a thread is meant to be alive. A program that waits for its thread at the end of its input, or when a flag says
+ * that there is one, has paths on which it goes on without having waited, and most of them are never taken: what such a
+ * path alone makes race is less sure. Only the ranking asks.
  *
- * Such a life ends wherever a call may wait for the thread, or may call a function that does; and no error is come back from. */
+ * Such a life ends wherever a call may wait for the thread, or may call a function that does; and no error is come back
+ * from. */
 #include "static/hb/join.h"
 
 #include <stdlib.h>
@@ -18,9 +19,9 @@ static bool may_wait(const hb *h, const join_call *join, uint32_t thread)
 }
 
 typedef struct {
-    const hb *h;       /* first, as life_closes has them */
+    const hb *h; /* first, as life_closes has them */
     const join_state *joins;
-    hb_points calls;   /* that wait for it, or are to functions that may */
+    hb_points calls; /* that wait for it, or are to functions that may */
 } meant_walk;
 
 static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
@@ -28,7 +29,9 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     const meant_walk *m = w->with;
     const join_state *s = m->joins;
     for (uint32_t j = 0; j < s->joins.len; j++)
-        if (s->joins.data[j].instance == instance && s->joins.data[j].call == call && may_wait(m->h, &s->joins.data[j], s->of)) return true;
+        if (s->joins.data[j].instance == instance && s->joins.data[j].call == call &&
+            may_wait(m->h, &s->joins.data[j], s->of))
+            return true;
     return false;
 }
 
@@ -66,20 +69,23 @@ static int by_instance(const void *a, const void *b)
 static void find_calls(const hb *h, const join_state *s, const uint64_t *waits, hb_points *out)
 {
     for (uint32_t j = 0; j < s->joins.len; j++)
-        if (may_wait(h, &s->joins.data[j], s->of)) vec_push(out, (hb_point){s->joins.data[j].instance, s->joins.data[j].call->insn});
+        if (may_wait(h, &s->joins.data[j], s->of))
+            vec_push(out, (hb_point){s->joins.data[j].instance, s->joins.data[j].call->insn});
     for (uint32_t i = 0; i < h->instance_count; i++) {
         if (!hb_bit(waits, i) || (hb_instance_code(h, i) && !hb_instance_code(h, i)->returns)) continue;
         for (uint32_t k = h->in_first[i]; k < h->in_first[i + 1]; k++) {
             const pta_call_edge *e = &h->edges[h->in_edge[k]];
             bool named = h->program->calls.data[e->call].func != PTA_NO_FUNC;
-            if (named && !hb_spawns(h, e) && hb_instance_code(h, e->caller)) vec_push(out, (hb_point){e->caller, h->call_insn[e->call]});
+            if (named && !hb_spawns(h, e) && hb_instance_code(h, e->caller))
+                vec_push(out, (hb_point){e->caller, h->call_insn[e->call]});
         }
     }
 }
 
 enum { MOST_WAITS = 8 }; /* a function with more of them, as an interpreter has, does not wait for one thread */
 
-/* The branch goes past a call that waits for the thread, to where that comes as well: `if (there is one) wait for it`. */
+/* The branch goes past a call that waits for the thread, to where that comes as well: `if (there is one) wait for it`.
+ */
 static bool goes_past(const meant_walk *m, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const lift_func *f = hb_instance_code(m->h, instance);
@@ -129,8 +135,14 @@ const hb_region *hb_life_meant(const hb *h, uint32_t origin)
     for (uint32_t i = 0; i < o->sites.len; i++)
         vec_push(&cutters, o->sites.data[i].instance);
     hb_setup_cutters(h, origin, &cutters);
-    hb_walk walk = {.cuts = cuts, .closes = closes, .with = &m, .cutters = cutters.data, .cutter_count = cutters.len, .waits = waits,
-                    .calm = true, .origin = HB_NONE};
+    hb_walk walk = {.cuts = cuts,
+                    .closes = closes,
+                    .with = &m,
+                    .cutters = cutters.data,
+                    .cutter_count = cutters.len,
+                    .waits = waits,
+                    .calm = true,
+                    .origin = HB_NONE};
     hb_region_walk(h, &walk, o->sites.data, o->sites.len, &life->meant);
     vec_free(&cutters);
     vec_free(&m.calls);

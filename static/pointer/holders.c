@@ -1,9 +1,10 @@
-/* Which nodes have something of an object. Deletion asks that of a few objects, when wild pointers may point into them no more:
- * which other pointer says that they do, and where what SET_WILD stood for has to be made known again. There are as many
- * nodes as the program has variables, and most have nothing of it.
+/* Which nodes have something of an object. Deletion asks that of a few objects, when wild pointers may point into them
+ * no more: which other pointer says that they do, and where what SET_WILD stood for has to be made known again. There
+ * are as many nodes as the program has variables, and most have nothing of it.
  *
- * The lists are made when somebody asks first, and kept complete from then on: whatever a node gets is noted. What it loses is
- * not, so whoever asks has to look whether it is still there; when too much of that has gathered they are made anew. */
+ * The lists are made when somebody asks first, and kept complete from then on: whatever a node gets is noted. What it
+ * loses is not, so whoever asks has to look whether it is still there; when too much of that has gathered they are made
+ * anew. */
 #include <stdlib.h>
 
 #include "static/pointer/graph.h"

@@ -1,5 +1,6 @@
-/* What the results of calls are declared to point to, by where they are kept: in a variable or a member that is declared, in an
- * argument of a function, as a result. An allocator returns no more than a place; this is what it is for. */
+/* What the results of calls are declared to point to, by where they are kept: in a variable or a member that is
+ * declared, in an argument of a function, as a result. An allocator returns no more than a place; this is what it is
+ * for. */
 #include "static/pointer/typed.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static bool is_byte(const image_type *type)
 
 static const image_type *pointed(typed_value value)
 {
-    return value.to && !value.at && !value.step && (value.to->kind == IMAGE_TYPE_STRUCT || is_byte(value.to)) ? value.to : NULL;
+    return value.to && !value.at && !value.step && (value.to->kind == IMAGE_TYPE_STRUCT || is_byte(value.to)) ? value.to
+                                                                                                              : NULL;
 }
 
 bool made_is_bytes(const generator *g, ir_value v)
@@ -37,7 +39,8 @@ static void note_arguments(const generator *g, const image_type **made, const ir
     const pta_func *f = callee == PTA_NO_FUNC ? NULL : &g->program->funcs.data[callee];
     if (!f || !f->lift) return;
     for (unsigned i = 0; i < sizeof args; i++)
-        note(made, g->ir->args[call->a + args[i]], pointed(typed_parameter(g->program->modules[f->module]->img, f->lift, i)));
+        note(made, g->ir->args[call->a + args[i]],
+             pointed(typed_parameter(g->program->modules[f->module]->img, f->lift, i)));
 }
 
 static void note_uses(const generator *g, const image_type **made, ir_value v)
@@ -46,13 +49,21 @@ static void note_uses(const generator *g, const image_type **made, ir_value v)
     const ir_insn *insn = &ir->insns[v];
     switch (insn->op) {
     case IR_STORE:
-        if (insn->width == 8) note(made, insn->b, pointed(typed_loaded(typed_access(g, &ir->insns[insn->a], insn->imm))));
+        if (insn->width == 8)
+            note(made, insn->b, pointed(typed_loaded(typed_access(g, &ir->insns[insn->a], insn->imm))));
         break;
     case IR_CALL:
-    case IR_TAIL: note_arguments(g, made, insn); break;
-    case IR_RET: note(made, ir->args[insn->a + IR_RET_RAX], pointed(typed_returned(g->img, g->func))); break;
-    case IR_COPY: note(made, insn->a, pointed(g->types[v])); break;
-    default: break;
+    case IR_TAIL:
+        note_arguments(g, made, insn);
+        break;
+    case IR_RET:
+        note(made, ir->args[insn->a + IR_RET_RAX], pointed(typed_returned(g->img, g->func)));
+        break;
+    case IR_COPY:
+        note(made, insn->a, pointed(g->types[v]));
+        break;
+    default:
+        break;
     }
 }
 

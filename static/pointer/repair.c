@@ -1,11 +1,11 @@
-/* Support that is younger than what it is to support. When nothing older supports a fact any more, something younger often
- * does that has nothing to do with it: it was only found later. To suspect the fact, and all that follows from it, and to
- * clear them again (suspect.c) costs as much as there are of them, which may be half of the result.
+/* Support that is younger than what it is to support. When nothing older supports a fact any more, something younger
+ * often does that has nothing to do with it: it was only found later. To suspect the fact, and all that follows from
+ * it, and to clear them again (suspect.c) costs as much as there are of them, which may be half of the result.
  *
- * So the proof of what is younger is followed back first, by the reasons that are noted, as far as it is not older than the
- * fact: what is older cannot depend on it. If the fact is not met on the way, the ranks of that proof are lowered, each to
- * just above what it rests on, below that of the fact, as one reorders a graph whose topological order is kept up to date. To
- * lower a rank harms nobody: whatever follows from it stays younger.
+ * So the proof of what is younger is followed back first, by the reasons that are noted, as far as it is not older than
+ * the fact: what is older cannot depend on it. If the fact is not met on the way, the ranks of that proof are lowered,
+ * each to just above what it rests on, below that of the fact, as one reorders a graph whose topological order is kept
+ * up to date. To lower a rank harms nobody: whatever follows from it stays younger.
  *
  * That takes few steps or it is given up, as it may well be that everything which is younger depends on the fact. */
 #include "static/pointer/delete.h"
@@ -26,7 +26,7 @@ typedef struct {
     uint64_t below; /* its rank */
     uint64_t left;  /* steps */
     uint32_t depth;
-    map64 known;    /* number in `premises` */
+    map64 known;           /* number in `premises` */
     VEC(premise) premises; /* what a premise rests on comes before it, but for what is unknown */
 } search;
 
@@ -111,7 +111,8 @@ static uint64_t rank_of_edge(search *s, uint32_t edge)
     if (e->use != UINT32_MAX)
         rank = after(s, rank_of_use(s, e->use, e->key, e->rank), 0);
     else if (e->from != NO_NODE && s->p->nodes.data[e->from].tells == edge + 1) /* for SET_WILD, which comes first */
-        rank = s->p->nodes.data[e->from].set.ranks[0] <= e->rank ? after(s, rank_of_fact(s, e->from, 0), 0) : GRAPH_SUSPECT;
+        rank = s->p->nodes.data[e->from].set.ranks[0] <= e->rank ? after(s, rank_of_fact(s, e->from, 0), 0)
+                                                                 : GRAPH_SUSPECT;
     else
         rank = after(s, 0, 0); /* between words: it is there for no reason */
     s->depth--;
@@ -128,7 +129,9 @@ static uint64_t rank_over(search *s, uint32_t edge, pta_key key, uint64_t young)
     const pta_set *set = &p->nodes.data[e->from].set;
     uint32_t object = key_object(key);
     for (uint32_t i = set_group(set, object); i < set->len && key_object(set->keys[i]) == object; i++) {
-        if (set->ranks[i] >= young || (e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i]) != key) continue;
+        if (set->ranks[i] >= young ||
+            (e->label ? graph_transfer(p, set->keys[i], &p->labels.data[e->label]) : set->keys[i]) != key)
+            continue;
         uint64_t rank = rank_of_edge(s, edge);
         if (rank >= GRAPH_SUSPECT) return rank;
         rank = later(rank, rank_of_fact(s, e->from, i));
@@ -170,7 +173,9 @@ static uint64_t rank_of_closure(search *s, uint32_t node, pta_key class, uint64_
         if (e->rank >= young || (!set && key_object(e->key) != object)) continue;
         for (uint32_t k = set ? set_group(set, object) : 0; k < (set ? set->len : 1); k++) {
             if (set && key_object(set->keys[k]) != object) break;
-            pta_key key = !set ? e->key : e->label ? graph_transfer(p, set->keys[k], &p->labels.data[e->label]) : set->keys[k];
+            pta_key key = !set       ? e->key
+                          : e->label ? graph_transfer(p, set->keys[k], &p->labels.data[e->label])
+                                     : set->keys[k];
             if (!key || (set && set->ranks[k] >= young)) continue;
             uint64_t one = later(rank_of_edge(s, in->data[i]), set ? rank_of_fact(s, e->from, k) : 0);
             if (one >= GRAPH_SUSPECT) continue;
@@ -195,7 +200,8 @@ static uint64_t rank_of_fact(search *s, uint32_t node, uint32_t at)
     uint32_t reason = set->reasons[at];
     s->depth++;
     if (reason != SET_NO_REASON)
-        rank = s->p->edges.data[reason].to == node ? rank_over(s, reason, set->keys[at], set->ranks[at]) : GRAPH_SUSPECT;
+        rank =
+            s->p->edges.data[reason].to == node ? rank_over(s, reason, set->keys[at], set->ranks[at]) : GRAPH_SUSPECT;
     else if (set->keys[at] == set_wild_key())
         rank = rank_by_itself(s, node, set->ranks[at]);
     else
@@ -211,10 +217,18 @@ static void lower(pta *p, const search *s)
         const premise *a = &s->premises.data[i];
         if (a->rank >= GRAPH_SUSPECT) continue;
         switch (a->kind) {
-        case FACT: p->nodes.data[a->of].set.ranks[a->at] = a->rank; break;
-        case EDGE: p->edges.data[a->of].rank = a->rank; break;
-        case LIFE: p->instances.data[a->of].rank = a->rank; break;
-        case CALL: p->instances.data[a->of].callers.data[a->at].rank = a->rank; break;
+        case FACT:
+            p->nodes.data[a->of].set.ranks[a->at] = a->rank;
+            break;
+        case EDGE:
+            p->edges.data[a->of].rank = a->rank;
+            break;
+        case LIFE:
+            p->instances.data[a->of].rank = a->rank;
+            break;
+        case CALL:
+            p->instances.data[a->of].callers.data[a->at].rank = a->rank;
+            break;
         }
     }
 }
@@ -247,7 +261,8 @@ bool repair_fact(pta *p, uint32_t node, uint32_t at, uint32_t over)
         if (found) set->reasons[at] = edge;
     }
     if (!found && s.left && over == NO_EDGE && !offset_is_single(key_offset(key))) {
-        uint64_t rank = key == set_wild_key() ? rank_by_itself(&s, node, GRAPH_SUSPECT - 1) : rank_of_closure(&s, node, key, GRAPH_SUSPECT);
+        uint64_t rank = key == set_wild_key() ? rank_by_itself(&s, node, GRAPH_SUSPECT - 1)
+                                              : rank_of_closure(&s, node, key, GRAPH_SUSPECT);
         found = rank < GRAPH_SUSPECT;
         if (found) set->reasons[at] = SET_NO_REASON;
     }
