@@ -17,6 +17,12 @@ for options in "-O0" "-O2 -no-pie -fno-pie"; do
     done
 done
 gcc -O1 -g -pthread "$RACE_SOURCE/tests/dynamorio/alarm.c" -o alarm || fail "alarm.c does not compile"
-expect 0 "$RACE" run ./alarm
+# Without our client too, one run in some sixty hangs under DynamoRIO (README, Limits): only that may be tried again.
+checks=$((checks + 1))
+for try in 1 2 3; do
+    run timeout 15 "$RACE" run ./alarm
+    [ "$code" = 124 ] || break
+done
+[ "$code" = 0 ] && [ ! -s "$work/err" ] || fail "alarm, try $try: exit code $code: $(head -c 400 "$work/err")"
 has "200 of 200"
 finish
