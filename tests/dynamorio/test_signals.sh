@@ -17,7 +17,7 @@ for options in "-O0" "-O2 -no-pie -fno-pie"; do
     done
 done
 gcc -O1 -g -pthread "$RACE_SOURCE/tests/dynamorio/alarm.c" -o alarm || fail "alarm.c does not compile"
-# Without our client too, one run in some sixty hangs under DynamoRIO (README, Limits): only that may be tried again.
+# Bare DynamoRIO, without our client, hangs in some of these runs too (README, Limits): only a hang may be tried again.
 checks=$((checks + 1))
 for try in 1 2 3; do
     run timeout 15 "$RACE" run ./alarm
