@@ -213,15 +213,15 @@ __attribute__((always_inline)) static inline bool is_same_epoch(const ft_thread 
     const uint32_t epoch = __atomic_load_n(&thread->epoch, __ATOMIC_RELAXED);
     if (!epoch) return true;
     if (!is_small(addr, size)) return false;
-    const ft_cell *cells = __atomic_load_n(&thread->core->regions[addr >> FT_REGION_BITS], __ATOMIC_ACQUIRE);
+    const ft_epochs *cells = __atomic_load_n(&thread->core->regions[addr >> FT_REGION_BITS], __ATOMIC_ACQUIRE);
     if (!cells) return false;
     const uint64_t from = addr & (REGION_SIZE - 1);
-    const ft_cell *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
+    const ft_epochs *cell = &cells[from / FT_GRANULE], *last = &cells[(from + size - 1) / FT_GRANULE];
     for (; cell <= last; cell++) {
         if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
         if (op == OP_WRITE) return false;
         if (__atomic_load_n(&cell->read, __ATOMIC_RELAXED) == epoch) continue;
-        const ft_site readers = __atomic_load_n(&cell->read_site, __ATOMIC_ACQUIRE);
+        const ft_site readers = __atomic_load_n(&sites_of(cell)->read, __ATOMIC_ACQUIRE);
         const thread_state *t = (const thread_state *)thread;
         if (!(readers & WHERE_READERS) || !readers_known(core_of_thread((ft_thread *)t), t, readers, epoch)) return false;
     }
@@ -243,7 +243,7 @@ static bool is_worth_a_look(core_state *core, uint64_t addr, access_op op)
 {
     const region *r = region_at(core, addr);
     if (!r) return false;
-    ft_cell c = cell_load(&r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE]);
+    ft_cell c = shadow_load(&r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE]);
     return c.write == CELL_SPLIT || cell_is_empty(c) || (op == OP_READ && c.read_site & WHERE_READERS);
 }
 

@@ -51,12 +51,13 @@ enum { FT_SITES = 1 << 29 };
  *   |   slot    |        clock         |    0: never. All ones: not an epoch but a mark, see private.h
  *   +-----------+----------------------+
  *
- * Cell: what is known about the four bytes at a multiple of 4. 16 bytes, changed by one thread at a time.
+ * Cell: what is known about the four bytes at a multiple of 4, changed by one thread at a time. Two halves of 8 bytes, which
+ * lie apart: the same-epoch path looks at epochs only, and so touches half as much memory.
  *
- *   127          96 95           64 63           32 31            0
- *   +--------------+---------------+---------------+---------------+
- *   |  read site   |  write site   |  read epoch   |  write epoch  |
- *   +--------------+---------------+---------------+---------------+
+ *   63           32 31            0        63           32 31            0
+ *   +--------------+---------------+       +--------------+---------------+
+ *   |  read epoch  |  write epoch  |       |  read site   |  write site   |
+ *   +--------------+---------------+       +--------------+---------------+
  *
  * The same-epoch path: an aligned write of 4 bytes has nothing to do when the write epoch of its cell is the thread's
  * epoch, a read when the write epoch or the read epoch is; one of 8 bytes when this holds for both cells. Only the
@@ -66,8 +67,8 @@ enum { FT_SITES = 1 << 29 };
  * vectors only a thread's own entry changes. So a read has nothing to do as well when the thread's epoch is in the vector; this may be remembered as
  * long as core->given_back stays the same, which is to be read after the cell.
  *
- * Directory: cell of address a = region + ((a mod 2^26) / 4) * 16, where region = core->regions[(a / 2^26) mod 2^21],
- * NULL as long as nothing in it was checked. */
+ * Directory: epochs of address a = region + ((a mod 2^26) / 4) * 8, where region = core->regions[(a / 2^26) mod 2^21],
+ * NULL as long as nothing in it was checked. The sites lie FT_SITES_AT bytes behind the epochs. */
 enum {
     FT_SLOT_BITS = 10,
     FT_SLOTS = (1 << FT_SLOT_BITS) - 1,
@@ -77,9 +78,12 @@ enum {
 enum { FT_GRANULE = 4, FT_REGION_BITS = 26, FT_REGION_COUNT = 1 << 21 };
 
 typedef struct {
-    uint32_t write, read; /* epochs */
-    ft_site write_site, read_site;
-} ft_cell;
+    uint32_t write, read;
+} ft_epochs;
+typedef struct {
+    ft_site write, read;
+} ft_sites;
+enum { FT_SITES_AT = (1 << FT_REGION_BITS) / FT_GRANULE * sizeof(ft_epochs) };
 
 struct ft_thread {   /* the part that an engine may read */
     uint32_t epoch;  /* 0 while the thread has no slot: its accesses are not checked */
@@ -92,7 +96,7 @@ struct ft_core {
     uint32_t concurrent; /* 0: all that happened so far is ordered before all that will: no check is needed */
     uint32_t unused;
     uint64_t given_back; /* read vectors that are no more used: their numbers may mean others now */
-    ft_cell *regions[FT_REGION_COUNT];
+    ft_epochs *regions[FT_REGION_COUNT];
     /* Changes whenever memory is cleared. That the thread has made an access in this epoch may be remembered, apart from
      * cells, as long as this stays the same; it is to be read before the cell. On a line of its own. */
     _Alignas(64) uint32_t cleared;

@@ -29,6 +29,11 @@
 
 #include <string.h>
 
+typedef struct { /* a cell as a whole: a copy, a byte cell, or that of a block */
+    uint32_t write, read; /* epochs */
+    ft_site write_site, read_site;
+} ft_cell;
+
 #define WHERE_READERS 0x80000000u
 #define WHERE_STACK   0x40000000u
 #define SITE_FREE     0x20000000u /* of a site: the access is the free of a block */
@@ -111,10 +116,12 @@ typedef struct {
 _Static_assert(sizeof(block) == 64, "a power of two: it is an index's factor");
 
 typedef struct {
-    ft_cell cells[REGION_SIZE / FT_GRANULE];
+    ft_epochs cells[REGION_SIZE / FT_GRANULE];
+    ft_sites sites[REGION_SIZE / FT_GRANULE];
     block pages[REGION_SIZE / PAGE_SIZE];
     block chunks[REGION_SIZE / CHUNK_SIZE];
 } region;
+_Static_assert(offsetof(region, cells) == 0 && offsetof(region, sites) == FT_SITES_AT, "core.h: layout");
 _Static_assert(offsetof(region, pages) % (CHUNK_PAGES * sizeof(block)) == 0, "chunk_id");
 
 typedef struct region_entry {
@@ -372,6 +379,29 @@ static inline void cell_store(ft_cell *cell, ft_cell value)
     __atomic_store_n(&to[0], from.half[0], __ATOMIC_RELEASE);
     __atomic_store_n(&to[1], from.half[1], __ATOMIC_RELEASE);
 }
+/* The same of a cell of the shadow, whose sites lie apart. */
+static inline ft_sites *sites_of(const ft_epochs *cell)
+{
+    return (ft_sites *)((char *)(uintptr_t)cell + FT_SITES_AT);
+}
+static inline ft_cell shadow_load(const ft_epochs *cell)
+{
+    union {
+        uint64_t half[2];
+        ft_cell cell;
+    } now = {.half = {__atomic_load_n((const cell_half *)cell, __ATOMIC_ACQUIRE),
+                      __atomic_load_n((const cell_half *)sites_of(cell), __ATOMIC_ACQUIRE)}};
+    return now.cell;
+}
+static inline void shadow_store(ft_epochs *cell, ft_cell value)
+{
+    union {
+        uint64_t half[2];
+        ft_cell cell;
+    } from = {.cell = value};
+    __atomic_store_n((cell_half *)cell, from.half[0], __ATOMIC_RELEASE);
+    __atomic_store_n((cell_half *)sites_of(cell), from.half[1], __ATOMIC_RELEASE);
+}
 static inline bool cell_equal(ft_cell a, ft_cell b)
 {
     return !memcmp(&a, &b, sizeof a);
@@ -440,9 +470,9 @@ uint32_t readers_block_size(unsigned class);
 bool readers_have(const core_state *core, ft_site readers, uint32_t epoch);
 void readers_add(access_state *a, ft_cell *c); /* a read that is not ordered after all readers of c */
 /* The same, in the cell itself. */
-void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where);
+void readers_add_to(thread_state *t, ft_epochs *cell, uint32_t epoch, ft_site where);
 /* The same for `count` cells that have one vector, if they alone have it, and the thread is in it already. False: not so. */
-bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epoch, ft_site where);
+bool readers_renew(thread_state *t, ft_epochs *cells, uint32_t count, uint32_t epoch, ft_site where);
 void readers_hold(core_state *core, ft_site readers, uint32_t times);
 void readers_drop(thread_state *t, ft_site readers, uint32_t times);
 void readers_find_races(access_state *a, ft_site readers, uint64_t addr, uint32_t size);
@@ -510,7 +540,7 @@ __attribute__((always_inline)) static inline void page_unlock(thread_state *t, b
 /* shadow.c */
 static inline region *region_at(const core_state *core, uint64_t addr) /* that addr is in, or NULL */
 {
-    ft_cell *const *slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
+    ft_epochs *const *slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
     return (region *)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
 region *region_make(core_state *core, uint64_t addr); /* the same; made when it is not there. NULL: no memory */

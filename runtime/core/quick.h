@@ -36,34 +36,33 @@ __attribute__((always_inline)) static inline bool quick_end(thread_state *t, boo
 }
 
 /* Requires the lock of the page. */
-__attribute__((always_inline)) static inline bool quick_cell(thread_state *t, ft_cell *cell, uint32_t epoch,
+__attribute__((always_inline)) static inline bool quick_cell(thread_state *t, ft_epochs *cell, uint32_t epoch,
                                                              access_op op, ft_site where)
 {
-    const cell_half *from = (const cell_half *)cell;
-    cell_half *to = (cell_half *)cell;
-    const uint64_t epochs = __atomic_load_n(&from[0], __ATOMIC_RELAXED);
+    cell_half *const to = (cell_half *)cell, *const to_sites = (cell_half *)sites_of(cell);
+    const uint64_t epochs = __atomic_load_n(to, __ATOMIC_RELAXED);
     const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);
     if (unlikely(write == epoch) || (op == OP_READ && unlikely(read == epoch))) return true;
     if (unlikely(write == CELL_SPLIT) || unlikely(!is_ordered(t, write))) return false;
-    const uint64_t sites = __atomic_load_n(&from[1], __ATOMIC_RELAXED);
+    const uint64_t sites = __atomic_load_n(to_sites, __ATOMIC_RELAXED);
     const bool is_simple = !(sites >> 32 & WHERE_READERS) && is_ordered(t, read);
     if (op == OP_WRITE) {
         if (unlikely(!is_simple)) return false;
-        __atomic_store_n(&to[0], epoch, __ATOMIC_RELEASE);
-        __atomic_store_n(&to[1], where, __ATOMIC_RELEASE);
+        __atomic_store_n(to, epoch, __ATOMIC_RELEASE);
+        __atomic_store_n(to_sites, where, __ATOMIC_RELEASE);
         return true;
     }
     if (unlikely(!is_simple)) {
         readers_add_to(t, cell, epoch, where);
         return true;
     }
-    __atomic_store_n(&to[0], (uint64_t)epoch << 32 | write, __ATOMIC_RELEASE);
-    __atomic_store_n(&to[1], (uint64_t)where << 32 | (uint32_t)sites, __ATOMIC_RELEASE);
+    __atomic_store_n(to, (uint64_t)epoch << 32 | write, __ATOMIC_RELEASE);
+    __atomic_store_n(to_sites, (uint64_t)where << 32 | (uint32_t)sites, __ATOMIC_RELEASE);
     return true;
 }
 
 /* Are all of them written before, and none of them by parts? */
-static inline bool is_ordered_before(const thread_state *t, const ft_cell *cells, uint64_t count)
+static inline bool is_ordered_before(const thread_state *t, const ft_epochs *cells, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t write = __atomic_load_n(&cells[i].write, __ATOMIC_RELAXED);
@@ -85,9 +84,9 @@ __attribute__((always_inline)) static inline bool quick_apply(thread_state *t, r
     const uint64_t lines = __atomic_load_n(&page->atomics, __ATOMIC_RELAXED);
     bool done = likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) &&
                 likely(!lines || !(lines & (sync_line(addr) | sync_line(addr + size - 1))));
-    ft_cell *cells = &r->cells[at / FT_GRANULE];
+    ft_epochs *cells = &r->cells[at / FT_GRANULE];
     const uint64_t count = size / FT_GRANULE;
-    if (done && op == OP_READ && count > 1 && unlikely(__atomic_load_n(&cells[0].read_site, __ATOMIC_RELAXED) & WHERE_READERS) &&
+    if (done && op == OP_READ && count > 1 && unlikely(__atomic_load_n(&sites_of(cells)->read, __ATOMIC_RELAXED) & WHERE_READERS) &&
         is_ordered_before(t, cells, count) && readers_renew(t, cells, (uint32_t)count, epoch, where)) {
         page_unlock(t, page);
         return true;
@@ -106,27 +105,27 @@ __attribute__((always_inline)) static inline bool quick_apply_own(thread_state *
 {
     const uint64_t at = addr & (REGION_SIZE - 1);
     block *page = &r->pages[at >> PAGE_BITS];
-    cell_half *cell = (cell_half *)&r->cells[at / FT_GRANULE];
+    cell_half *cell = (cell_half *)&r->cells[at / FT_GRANULE], *cell_sites = (cell_half *)&r->sites[at / FT_GRANULE];
     const uint32_t epoch = t->pub.epoch;
     if (unlikely(!page_lock_quickly(t, page))) return false;
     const uint64_t epochs = __atomic_load_n(&cell[0], __ATOMIC_RELAXED);
-    const uint64_t sites = __atomic_load_n(&cell[1], __ATOMIC_RELAXED);
+    const uint64_t sites = __atomic_load_n(&cell_sites[0], __ATOMIC_RELAXED);
     const uint32_t write = (uint32_t)epochs, read = (uint32_t)(epochs >> 32);
     const uint64_t lines = __atomic_load_n(&page->atomics, __ATOMIC_RELAXED);
     bool done = likely(write != CELL_SPLIT) && likely(!(sites >> 32 & WHERE_READERS)) && likely(is_ordered(t, write)) &&
                 likely(is_ordered(t, read)) && likely(!lines || !(lines & sync_line(addr))) &&
                 likely(__atomic_load_n(&page->form, __ATOMIC_RELAXED) == FORM_FINE) && likely(epoch != 0);
     if (size == 8)
-        done = done && likely(__atomic_load_n(&cell[2], __ATOMIC_RELAXED) == epochs) &&
-               likely(__atomic_load_n(&cell[3], __ATOMIC_RELAXED) == sites);
+        done = done && likely(__atomic_load_n(&cell[1], __ATOMIC_RELAXED) == epochs) &&
+               likely(__atomic_load_n(&cell_sites[1], __ATOMIC_RELAXED) == sites);
     if (likely(done)) {
         const uint64_t new_epochs = op == OP_WRITE ? epoch : (uint64_t)epoch << 32 | write;
         const uint64_t new_sites = op == OP_WRITE ? where : (uint64_t)where << 32 | (uint32_t)sites;
         __atomic_store_n(&cell[0], new_epochs, __ATOMIC_RELEASE);
-        __atomic_store_n(&cell[1], new_sites, __ATOMIC_RELEASE);
+        __atomic_store_n(&cell_sites[0], new_sites, __ATOMIC_RELEASE);
         if (size == 8) {
-            __atomic_store_n(&cell[2], new_epochs, __ATOMIC_RELEASE);
-            __atomic_store_n(&cell[3], new_sites, __ATOMIC_RELEASE);
+            __atomic_store_n(&cell[1], new_epochs, __ATOMIC_RELEASE);
+            __atomic_store_n(&cell_sites[1], new_sites, __ATOMIC_RELEASE);
         }
     }
     page_unlock(t, page);

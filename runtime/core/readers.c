@@ -126,31 +126,42 @@ static uint64_t reader_of(const ft_cell *c, const read_vector *v, uint32_t i)
     return v ? __atomic_load_n(&v->entry[i], __ATOMIC_RELAXED) : (uint64_t)c->read_site << 32 | c->read;
 }
 
-bool readers_renew(thread_state *t, ft_cell *cells, uint32_t count, uint32_t epoch, ft_site where)
+/* The thread's own entry of a vector that only `owners` have becomes a new one. False: it is not so, or there is none. */
+static bool renew_entry(thread_state *t, ft_site readers, uint32_t owners, uint32_t epoch, ft_site where)
 {
     const core_state *core = core_of_thread(&t->pub);
-    const ft_site readers = __atomic_load_n(&cells[0].read_site, __ATOMIC_RELAXED);
-    for (uint32_t i = 1; i < count; i++)
-        if (__atomic_load_n(&cells[i].read_site, __ATOMIC_RELAXED) != readers) return false;
     if (!(readers & WHERE_READERS)) return false;
     read_vector *v = vector_at(core, readers);
-    if (__atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) != count) return false;
+    if (__atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) != owners) return false;
     const uint32_t n = __atomic_load_n(&v->count, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t there = (uint32_t)__atomic_load_n(&v->entry[i], __ATOMIC_RELAXED);
         if (epoch_slot(there) != epoch_slot(epoch) || !is_ordered(t, there)) continue;
         if (there != epoch) __atomic_store_n(&v->entry[i], (uint64_t)where << 32 | epoch, __ATOMIC_RELEASE);
-        for (uint32_t k = 0; k < count; k++)
-            __atomic_store_n(&cells[k].read, epoch, __ATOMIC_RELEASE);
         readers_learn(t, readers, epoch, __atomic_load_n(&core->pub.given_back, __ATOMIC_ACQUIRE));
         return true;
     }
     return false;
 }
 
+bool readers_renew(thread_state *t, ft_epochs *cells, uint32_t count, uint32_t epoch, ft_site where)
+{
+    const ft_sites *sites = sites_of(cells);
+    const ft_site readers = __atomic_load_n(&sites[0].read, __ATOMIC_RELAXED);
+    for (uint32_t i = 1; i < count; i++)
+        if (__atomic_load_n(&sites[i].read, __ATOMIC_RELAXED) != readers) return false;
+    if (!renew_entry(t, readers, count, epoch, where)) return false;
+    for (uint32_t k = 0; k < count; k++)
+        __atomic_store_n(&cells[k].read, epoch, __ATOMIC_RELEASE);
+    return true;
+}
+
 void readers_add(access_state *a, ft_cell *c)
 {
-    if (readers_renew(a->t, c, 1, a->epoch, a->where)) return;
+    if (renew_entry(a->t, c->read_site, 1, a->epoch, a->where)) {
+        c->read = a->epoch;
+        return;
+    }
     readers_memo *memo = memo_at(a, c);
     if (memo->result && memo->read == c->read && memo->read_site == c->read_site && memo->epoch == a->epoch &&
         memo->where == a->where) {
@@ -194,18 +205,18 @@ void readers_add(access_state *a, ft_cell *c)
     learn(a, fresh);
 }
 
-void readers_add_to(thread_state *t, ft_cell *cell, uint32_t epoch, ft_site where)
+void readers_add_to(thread_state *t, ft_epochs *cell, uint32_t epoch, ft_site where)
 {
     access_state a; /* not zeroed: it is large */
     a.core = core_of_thread(&t->pub);
     a.t = t;
     a.epoch = epoch;
     a.where = where;
-    ft_cell c = cell_load(cell);
+    ft_cell c = shadow_load(cell);
     if (c.read_site & WHERE_READERS && readers_have(a.core, c.read_site, epoch)) {
         learn(&a, c.read_site);
         return;
     }
     readers_add(&a, &c);
-    cell_store(cell, c);
+    shadow_store(cell, c);
 }

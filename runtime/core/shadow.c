@@ -35,7 +35,7 @@ region *region_make(core_state *core, uint64_t addr)
 {
     region *r = region_at(core, addr);
     if (r) return r;
-    ft_cell **slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
+    ft_epochs **slot = &core->pub.regions[addr >> FT_REGION_BITS & (FT_REGION_COUNT - 1)];
     spin_lock(core, &core->lock);
     r = (region *)*slot;
     if (!r) {
@@ -44,11 +44,17 @@ region *region_make(core_state *core, uint64_t addr)
         if (r) {
             *entry = (region_entry){core->regions, r};
             core->regions = entry;
-            __atomic_store_n(slot, (ft_cell *)r, __ATOMIC_RELEASE);
+            __atomic_store_n(slot, r->cells, __ATOMIC_RELEASE);
         }
     }
     spin_unlock(&core->lock);
     return r;
+}
+
+static void wipe_cells(region *r, size_t first, size_t count)
+{
+    memset(&r->cells[first], 0, count * sizeof *r->cells);
+    memset(&r->sites[first], 0, count * sizeof *r->sites);
 }
 
 void shadow_forget(core_state *core)
@@ -60,7 +66,7 @@ void shadow_forget(core_state *core)
         }
         for (uint32_t i = 0; i < REGION_SIZE / PAGE_SIZE; i++)
             if (e->region->pages[i].committed)
-                memset(&e->region->cells[i * PAGE_CELLS], 0, PAGE_CELLS * sizeof(ft_cell));
+                wipe_cells(e->region, i * PAGE_CELLS, PAGE_CELLS);
         memset(e->region->pages, 0, sizeof e->region->pages);
         memset(e->region->chunks, 0, sizeof e->region->chunks);
     }
@@ -78,7 +84,7 @@ static bool look_closer(const access_state *a, region *r, uint64_t from, uint64_
     const uint32_t seq = __atomic_load_n(&b->seq, __ATOMIC_ACQUIRE);
     if (seq & 1) return false;
     bool compact = b == chunk || !is_fine(page);
-    ft_cell c = cell_load(compact ? &b->cell : &r->cells[from / FT_GRANULE]);
+    ft_cell c = compact ? cell_load(&b->cell) : shadow_load(&r->cells[from / FT_GRANULE]);
     if (__atomic_load_n(&b->seq, __ATOMIC_ACQUIRE) != seq) return false;
     if (c.write == CELL_SPLIT) {
         const split_block *split = pool_at(&a->core->pools[POOL_SPLIT], c.write_site);
@@ -103,7 +109,7 @@ bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size)
     while (at < end) {
         uint64_t stop = (at | (FT_GRANULE - 1)) + 1;
         if (stop > end) stop = end;
-        const ft_cell *cell = &r->cells[at / FT_GRANULE];
+        const ft_epochs *cell = &r->cells[at / FT_GRANULE];
         bool same = __atomic_load_n(&cell->write, __ATOMIC_RELAXED) == a->epoch ||
                     (a->op == OP_READ && __atomic_load_n(&cell->read, __ATOMIC_RELAXED) == a->epoch);
         if (!same && !look_closer(a, r, at, stop)) return false;
@@ -114,7 +120,7 @@ bool shadow_settled(const access_state *a, uint64_t addr, uint64_t size)
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-static split_block *split_cell(access_state *a, ft_cell *cell, ft_cell c)
+static split_block *split_cell(access_state *a, ft_epochs *cell, ft_cell c)
 {
     uint32_t number;
     if (!pool_take(a->t, POOL_SPLIT, &number)) return NULL;
@@ -122,36 +128,36 @@ static split_block *split_cell(access_state *a, ft_cell *cell, ft_cell c)
     for (int i = 0; i < FT_GRANULE; i++)
         cell_store(&split->byte[i], c);
     readers_hold(a->core, c.read_site, FT_GRANULE - 1);
-    cell_store(cell, (ft_cell){CELL_SPLIT, CELL_SPLIT, number, 0});
+    shadow_store(cell, (ft_cell){CELL_SPLIT, CELL_SPLIT, number, 0});
     count_own(&a->t->stats.splits);
     return split;
 }
 
-static void merge_if_equal(access_state *a, ft_cell *cell, const split_block *split, uint32_t number)
+static void merge_if_equal(access_state *a, ft_epochs *cell, const split_block *split, uint32_t number)
 {
     ft_cell first = cell_load(&split->byte[0]);
     for (int i = 1; i < FT_GRANULE; i++)
         if (!cell_equal(first, cell_load(&split->byte[i]))) return;
-    cell_store(cell, first);
+    shadow_store(cell, first);
     readers_drop(a->t, first.read_site, FT_GRANULE - 1);
     pool_give(a->t, POOL_SPLIT, number);
     count_own(&a->t->stats.merges);
 }
 
 /* `size` bytes of one granule. Requires the lock of its page. */
-static void apply_granule(access_state *a, ft_cell *cell, uint64_t addr, uint32_t size)
+static void apply_granule(access_state *a, ft_epochs *cell, uint64_t addr, uint32_t size)
 {
-    ft_cell c = cell_load(cell);
+    ft_cell c = shadow_load(cell);
     if (c.write != CELL_SPLIT) {
         if (size < FT_GRANULE && cell_settled(a, &c)) return;
         if (size == FT_GRANULE) {
             ft_cell old = c;
             cell_apply(a, &c, addr, size);
-            if (!cell_equal(old, c)) cell_store(cell, c);
+            if (!cell_equal(old, c)) shadow_store(cell, c);
             return;
         }
         if (!split_cell(a, cell, c)) return;
-        c = cell_load(cell);
+        c = shadow_load(cell);
     }
     split_block *split = pool_at(&a->core->pools[POOL_SPLIT], c.write_site);
     const bool renew = a->renew;
@@ -172,12 +178,13 @@ static uint64_t apply_cells(access_state *a, region *r, uint64_t base, uint64_t 
     while (from < to && a->races + FT_GRANULE * RACES_PER_CELL <= RACES_PENDING) {
         uint64_t stop = (from | (FT_GRANULE - 1)) + 1;
         if (stop > to) stop = to;
-        ft_cell *cell = &r->cells[from / FT_GRANULE], before = cell_load(cell), c = before;
+        ft_epochs *cell = &r->cells[from / FT_GRANULE];
+        ft_cell before = shadow_load(cell), c = before;
         if (stop - from == FT_GRANULE && cell_apply_simply(a, &c)) {
             do { /* neighbours are mostly alike */
-                cell_store(cell++, c);
+                shadow_store(cell++, c);
                 from += FT_GRANULE;
-            } while (to - from >= FT_GRANULE && cell_equal(cell_load(cell), before));
+            } while (to - from >= FT_GRANULE && cell_equal(shadow_load(cell), before));
         } else {
             apply_granule(a, cell, base + from, (uint32_t)(stop - from));
             from = stop;
@@ -188,10 +195,10 @@ static uint64_t apply_cells(access_state *a, region *r, uint64_t base, uint64_t 
 
 /* --- pages -------------------------------------------------------------------------------------------------------- */
 
-static void fill_cells(ft_cell *cells, ft_cell value)
+static void fill_cells(ft_epochs *cells, ft_cell value)
 {
     for (uint32_t i = 0; i < PAGE_CELLS; i++)
-        cell_store(&cells[i], value);
+        shadow_store(&cells[i], value);
 }
 
 /* False: the limit of memory. Requires the page's lock. */
@@ -211,10 +218,11 @@ static bool refine_page(access_state *a, region *r, block *page)
  * the cells need not be written one by one. False: nothing was done. Requires the page's lock. */
 static bool overwrite_page(access_state *a, region *r, block *page)
 {
-    ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], last = {0};
+    ft_epochs *cells = &r->cells[(page - r->pages) * PAGE_CELLS];
+    ft_cell last = {0};
     if (a->op == OP_READ) return false;
     for (uint32_t i = 0; i < PAGE_CELLS; i++) {
-        ft_cell c = cell_load(&cells[i]);
+        ft_cell c = shadow_load(&cells[i]);
         if (cell_equal(c, last)) continue;
         last = c;
         bool is_own = c.write == a->epoch && !(c.read_site & WHERE_READERS);
@@ -230,10 +238,11 @@ static bool overwrite_page(access_state *a, region *r, block *page)
 /* Requires the page's lock. */
 static void compact_page_if_equal(access_state *a, region *r, block *page)
 {
-    ft_cell *cells = &r->cells[(page - r->pages) * PAGE_CELLS], first = cell_load(cells);
+    ft_epochs *cells = &r->cells[(page - r->pages) * PAGE_CELLS];
+    ft_cell first = shadow_load(cells);
     if (first.write == CELL_SPLIT) return;
     for (uint32_t i = 1; i < PAGE_CELLS; i++)
-        if (!cell_equal(first, cell_load(&cells[i]))) return;
+        if (!cell_equal(first, shadow_load(&cells[i]))) return;
     if (!cell_is_empty(first)) fill_cells(cells, (ft_cell){0});
     readers_drop(a->t, first.read_site, PAGE_CELLS - 1);
     set_form(page, FORM_COMPACT, first);
@@ -300,8 +309,9 @@ static void discard_cells(access_state *a, region *r, const block *chunk)
     for (int i = 0; i < CHUNK_PAGES; i++)
         committed += pages[i].committed;
     if (!committed || !a->core->host.discard) return;
-    a->core->host.discard(a->core->host.context, &r->cells[(chunk - r->chunks) * CHUNK_PAGES * PAGE_CELLS],
-                          CHUNK_PAGES * PAGE_CELLS * sizeof(ft_cell));
+    const size_t first = (size_t)(chunk - r->chunks) * CHUNK_PAGES * PAGE_CELLS, count = CHUNK_PAGES * PAGE_CELLS;
+    a->core->host.discard(a->core->host.context, &r->cells[first], count * sizeof *r->cells);
+    a->core->host.discard(a->core->host.context, &r->sites[first], count * sizeof *r->sites);
     for (int i = 0; i < CHUNK_PAGES; i++)
         pages[i].committed = 0;
     __atomic_sub_fetch(&a->core->shadow_bytes, committed * PAGE_CELLS * sizeof(ft_cell), __ATOMIC_RELAXED);

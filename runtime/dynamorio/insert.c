@@ -183,23 +183,23 @@ static void put_fast_path(const place *p, reg_id_t a, reg_id_t b, reg_id_t c, in
     put(p, INSTR_CREATE_test(dc, opnd_create_reg(c32), OPND_CREATE_INT32(size - 1)));
     put_jump(p, OP_jne, slow);
     put(p, INSTR_CREATE_lea(dc, opnd_create_reg(b),
-                            opnd_create_base_disp(b, c, sizeof(ft_cell) / FT_GRANULE, 0, OPSZ_lea)));
+                            opnd_create_base_disp(b, c, sizeof(ft_epochs) / FT_GRANULE, 0, OPSZ_lea)));
     put_thread(p, c);
     put(p, INSTR_CREATE_mov_ld(dc, opnd_create_reg(c32), field(c, offsetof(ft_thread, epoch), OPSZ_4)));
     for (uint cell = 0; cell < size / FT_GRANULE; cell++) {
-        const int at = (int)(cell * sizeof(ft_cell));
+        const int at = (int)(cell * sizeof(ft_epochs));
         instr_t *next = INSTR_CREATE_label(dc);
         if (!is_write) {
-            put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_cell, read), OPSZ_4), opnd_create_reg(c32)));
+            put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_epochs, read), OPSZ_4), opnd_create_reg(c32)));
             put_jump(p, OP_je, next);
         }
-        put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_cell, write), OPSZ_4), opnd_create_reg(c32)));
+        put(p, INSTR_CREATE_cmp(dc, field(b, at + (int)offsetof(ft_epochs, write), OPSZ_4), opnd_create_reg(c32)));
         put_jump(p, OP_jne, slow);
         put(p, next);
     }
     put(p, INSTR_CREATE_jmp(dc, opnd_create_instr(done)));
 }
-_Static_assert(sizeof(ft_cell) == 16 && FT_GRANULE == 4, "a cell's offset is four times the address's");
+_Static_assert(sizeof(ft_epochs) == 8 && FT_GRANULE == 4, "a cell's offset is twice the address's");
 _Static_assert(FT_REGION_COUNT == 1 << (47 - FT_REGION_BITS), "the directory covers 47 bits");
 
 /* The address is passed in a slot: all registers are the program's in the call. */

@@ -26,11 +26,11 @@
         .macro vector size, no
         mov     (%rdi), %r10d
         ordered %r10d, \no
-        mov     12(%rdi), %esi
+        mov     SITES+4(%rdi), %esi
         .if \size == 8
-        mov     16(%rdi), %r10d
+        mov     8(%rdi), %r10d
         ordered %r10d, \no
-        cmp     %esi, 28(%rdi)
+        cmp     %esi, SITES+12(%rdi)
         jne     \no
         .endif
         test    $0x70000000, %esi
@@ -57,7 +57,7 @@
         mov     %r8d, 4(%rsi,%rcx,8)
         mov     %r9d, 4(%rdi)
         .if \size == 8
-        mov     %r9d, 20(%rdi)
+        mov     %r9d, 12(%rdi)
         .endif
         .endm
 
@@ -72,18 +72,18 @@
         shr     $6, %r10d
         bt      %r10, %rcx
         jc      \no
-1:      lea     (%rsi,%rdi,4), %rdi
+1:      lea     (%rsi,%rdi,2), %rdi
         mov     (%rdi), %rsi
-        cmpl    $0, 12(%rdi)
+        cmpl    $0, SITES+4(%rdi)
         .if \is_write
         js      \no
         .else
         js      23f
         .endif
         .if \size == 8
-        cmp     %rsi, 16(%rdi)
+        cmp     %rsi, 8(%rdi)
         jne     \no
-        cmpl    $0, 28(%rdi)
+        cmpl    $0, SITES+12(%rdi)
         js      \no
         .endif
         mov     %esi, %r10d
@@ -94,17 +94,17 @@
 2:
         .if \is_write
         mov     %r9, (%rdi)
-        mov     %r8, 8(%rdi)
+        mov     %r8, SITES(%rdi)
         .if \size == 8
-        mov     %r9, 16(%rdi)
-        mov     %r8, 24(%rdi)
+        mov     %r9, 8(%rdi)
+        mov     %r8, SITES+8(%rdi)
         .endif
         .else
         mov     %r9d, 4(%rdi)
-        mov     %r8d, 12(%rdi)
+        mov     %r8d, SITES+4(%rdi)
         .if \size == 8
-        mov     %r9d, 20(%rdi)
-        mov     %r8d, 28(%rdi)
+        mov     %r9d, 12(%rdi)
+        mov     %r8d, SITES+12(%rdi)
         .endif
         jmp     26f
 23:     vector  \size, \no
@@ -266,10 +266,10 @@
         jc      \no
 1:      mov     %edi, %ecx
         and     $0x3fffffc, %ecx
-        lea     (%rsi,%rcx,4), %rsi
+        lea     (%rsi,%rcx,2), %rsi
         cmpl    $-1, (%rsi)
         jne     \no
-        mov     8(%rsi), %ecx
+        mov     SITES(%rsi), %ecx
         mov     THREAD_CORE(%rdx), %r10
         mov     %ecx, %esi
         shr     $SPLIT_SHIFT, %esi

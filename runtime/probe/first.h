@@ -38,6 +38,7 @@
 #define PART_KIND 2048 /* bytes of a table of parts */
 #define PART_MASK 127
 
+#define SITES        0x8000000 /* region */
 #define PAGES        0x10000000 /* region; the rest: block */
 #define PAGE_SEQ     0
 #define PAGE_FORM    4

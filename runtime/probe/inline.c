@@ -12,7 +12,7 @@
  *     test  $size - 1, a;  jne slow
  *     and   $0x3ffffff, a
  *     mov   %fs:thread, c;  mov epoch(c), c
- *     for each cell: a read: cmp c, read(b,a,4);  je next;   both: cmp c, write(b,a,4);  jne slow;   next:
+ *     for each cell: a read: cmp c, read(b,a,2);  je next;   both: cmp c, write(b,a,2);  jne slow;   next:
  *   done:   add $127, %al;  sahf;  pop ...;  lea 128(%rsp), %rsp
  *
  * An address that is known now needs neither a nor the first lines. The directory lies below 2 GB, so its address fits
@@ -167,7 +167,7 @@ static void emit_done(builder *b, const slow_part *s)
 static uint32_t offset_of(uint64_t address) /* of its cell, in its region */
 {
     const uint32_t in_region = (1u << FT_REGION_BITS) - 1;
-    return (uint32_t)(address & in_region & ~3u) * (sizeof(ft_cell) / FT_GRANULE);
+    return (uint32_t)(address & in_region & ~3u) * (sizeof(ft_epochs) / FT_GRANULE);
 }
 
 static uint32_t cells_of(const check_plan *p)
@@ -185,8 +185,8 @@ static void emit_known(builder *b, const check_plan *p, slow_part *s)
     emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, epoch));
     slow_jump(b, s, JNE, SLOW_READERS);
     for (uint32_t cell = 0; cell < cells_of(p); cell++) {
-        const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 4,
-                          (int32_t)(offset + cell * sizeof(ft_cell) + offsetof(ft_cell, read_site))};
+        const memory m = {p->b, p->form == FORM_FIXED ? NO_REGISTER : p->a, 2,
+                          (int32_t)(offset + FT_SITES_AT + cell * sizeof(ft_sites) + offsetof(ft_sites, read))};
         if (!cell) {
             emit_load32(&b->c, p->c, m);
             emit_compare32_fs(&b->c, p->c, known + (int32_t)offsetof(probe_known, readers));
@@ -237,20 +237,20 @@ static void emit_cells(builder *b, const check_plan *p, slow_part *s)
     const bool is_fixed = p->form == FORM_FIXED;
     const uint32_t offset = is_fixed ? offset_of(p->address) : 0;
     for (uint32_t cell = 0; cell < cells_of(p); cell++) {
-        memory m = {p->b, is_fixed ? NO_REGISTER : p->a, 4, (int32_t)(offset + cell * sizeof(ft_cell))};
+        memory m = {p->b, is_fixed ? NO_REGISTER : p->a, 2, (int32_t)(offset + cell * sizeof(ft_epochs))};
         size_t next = 0;
         if (!is_write) {
-            m.disp += (int32_t)offsetof(ft_cell, read);
+            m.disp += (int32_t)offsetof(ft_epochs, read);
             emit_compare32(&b->c, p->c, m);
             next = emit_branch_short(&b->c, JE);
-            m.disp -= (int32_t)offsetof(ft_cell, read);
+            m.disp -= (int32_t)offsetof(ft_epochs, read);
         }
         emit_compare32(&b->c, p->c, m);
         slow_jump(b, s, JNE, SLOW_CELL);
         if (!is_write) emit_fill_short(&b->c, next);
     }
 }
-_Static_assert(offsetof(ft_cell, write) == 0 && sizeof(ft_cell) == 16 && FT_GRANULE == 4, "layout");
+_Static_assert(offsetof(ft_epochs, write) == 0 && sizeof(ft_epochs) == 8 && FT_GRANULE == 4, "layout");
 
 /* The region into b, and the offset in it into a: the address is there. */
 static void emit_place(builder *b, const check_plan *p, slow_part *s)

@@ -33,6 +33,7 @@ IS_AT(core_state, pub.cleared, CORE_CLEARED);
 IS_AT(core_state, pools[POOL_SPLIT].chunks, CORE_SPLITS);
 IS_AT(core_state, pools[POOL_READERS].chunks, CORE_VECTORS);
 IS_AT(region, pages, PAGES);
+IS_AT(region, sites, SITES);
 IS_AT(block, seq, PAGE_SEQ);
 IS_AT(block, form, PAGE_FORM);
 IS_AT(block, atomics, PAGE_ATOMICS);
@@ -45,7 +46,8 @@ _Static_assert(PROBE_PARTS == PART_MASK + 1 && sizeof(probe_part) == 16 && sizeo
 _Static_assert(FT_REGION_BITS == 26 && FT_REGION_COUNT == 1 << 21 && CELL_SPLIT == 0xffffffff, "first.S");
 _Static_assert(sizeof(((probe_thread *)0)->sync.waiting) == 1, "first.S");
 _Static_assert(FORM_FINE == IS_FINE && INSIDE_QUICK == IS_QUICK && sizeof(block) == 64 && PAGE_BITS == 12, "first.h");
-_Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_cell) == 16, "first.S");
+_Static_assert(FT_CLOCK_BITS == 22 && WHERE_READERS == 1u << 31 && FT_GRANULE == 4 && sizeof(ft_epochs) == 8 && sizeof(ft_cell) == 16,
+               "first.S");
 
 /* A handler that came in between would find nothing, but never something wrong. */
 static inline void remember_known(probe_known *known, ft_site readers, uint32_t epoch, uint32_t given_back)
@@ -65,12 +67,12 @@ static inline bool is_known(probe_thread *self, const thread_state *t, const reg
     const core_state *core = core_of_thread(self->thread);
     const uint64_t at = addr & (REGION_SIZE - 1);
     const uint32_t epoch = t->pub.epoch;
-    const ft_cell *cell = &r->cells[at / FT_GRANULE], *last = &r->cells[(at + size - 1) / FT_GRANULE];
+    const ft_epochs *cell = &r->cells[at / FT_GRANULE], *last = &r->cells[(at + size - 1) / FT_GRANULE];
     ft_site readers = 0;
     for (; cell <= last; cell++) {
         if (__atomic_load_n(&cell->read, __ATOMIC_RELAXED) == epoch) continue;
         if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
-        readers = __atomic_load_n(&cell->read_site, __ATOMIC_ACQUIRE);
+        readers = __atomic_load_n(&sites_of(cell)->read, __ATOMIC_ACQUIRE);
         if (!(readers & WHERE_READERS) || !readers_known(core, t, readers, epoch)) return false;
     }
     if (!readers) return true;
@@ -93,7 +95,7 @@ static inline bool is_known_in_split(const thread_state *t, const region *r, uin
     const uint64_t at = addr & (REGION_SIZE - 1);
     const block *page = &r->pages[at >> PAGE_BITS];
     const uint32_t seq = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE), epoch = t->pub.epoch;
-    const ft_cell cell = cell_load(&r->cells[at / FT_GRANULE]);
+    const ft_cell cell = shadow_load(&r->cells[at / FT_GRANULE]);
     if (cell.write != CELL_SPLIT || seq & 1 || __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE) != seq) return false;
     const split_block *split = pool_at(&core->pools[POOL_SPLIT], cell.write_site);
     for (uint32_t i = 0; i < size; i++) {
@@ -123,7 +125,7 @@ static inline bool is_settled(const thread_state *t, const region *r, uint64_t a
 {
     const uint64_t at = addr & (REGION_SIZE - 1);
     const uint32_t epoch = t->pub.epoch;
-    const ft_cell *cell = &r->cells[at / FT_GRANULE], *last = &r->cells[(at + size - 1) / FT_GRANULE];
+    const ft_epochs *cell = &r->cells[at / FT_GRANULE], *last = &r->cells[(at + size - 1) / FT_GRANULE];
     for (; cell <= last; cell++) {
         if (__atomic_load_n(&cell->write, __ATOMIC_RELAXED) == epoch) continue;
         if (op == OP_WRITE || __atomic_load_n(&cell->read, __ATOMIC_RELAXED) != epoch) return false;
@@ -143,9 +145,9 @@ __attribute__((noinline)) static bool quick_in_general(uint64_t addr, uint32_t n
     if (unlikely(!r) || unlikely(!in_page)) return false;
     const access_op op = record->is_write ? OP_WRITE : OP_READ;
     const thread_state *t = (const thread_state *)self->thread;
-    const ft_cell *cell = &r->cells[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
+    const ft_sites *sites = &r->sites[(addr & (REGION_SIZE - 1)) / FT_GRANULE];
     if (unlikely((addr | size) & (FT_GRANULE - 1)) && !quick_is_part(addr, size)) return is_settled(t, r, addr, size, op);
-    if (op == OP_READ && __atomic_load_n(&cell->read_site, __ATOMIC_RELAXED) & WHERE_READERS &&
+    if (op == OP_READ && __atomic_load_n(&sites->read, __ATOMIC_RELAXED) & WHERE_READERS &&
         is_known(self, t, r, addr, size, record->site))
         return true;
     return quick_access(self, r, addr, size, op, record, sp, bp);

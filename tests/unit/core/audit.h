@@ -49,15 +49,18 @@ static inline bool audit_is_zero(const void *data, size_t size)
 static inline void audit_page(audit *a, region *r, uint32_t number, bool below_fine)
 {
     const block *page = &r->pages[number];
-    ft_cell *cells = &r->cells[number * PAGE_CELLS];
+    const ft_epochs *cells = &r->cells[number * PAGE_CELLS];
     if (page->seq & 1) a->wrong = "a page is locked";
     if (!below_fine && (page->form != FORM_COMPACT || !cell_is_empty(page->cell))) a->wrong = "below a compact chunk";
     audit_cell(a, &page->cell);
     if (page->form == FORM_FINE) {
-        for (uint32_t i = 0; i < PAGE_CELLS; i++)
-            audit_cell(a, &cells[i]);
+        for (uint32_t i = 0; i < PAGE_CELLS; i++) {
+            const ft_cell cell = shadow_load(&cells[i]);
+            audit_cell(a, &cell);
+        }
         if (!cell_is_empty(page->cell)) a->wrong = "a fine page has a cell";
-    } else if (page->committed && !audit_is_zero(cells, PAGE_CELLS * sizeof *cells)) {
+    } else if (page->committed && (!audit_is_zero(cells, PAGE_CELLS * sizeof *cells) ||
+                                  !audit_is_zero(sites_of(cells), PAGE_CELLS * sizeof(ft_sites)))) {
         a->wrong = "below a compact page";
     }
 }
