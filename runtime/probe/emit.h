@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REGISTER = 0xff };
-enum { JB = 0x82, JE = 0x84, JNE = 0x85 };
+enum { JB = 0x82, JE = 0x84, JNE = 0x85, JA = 0x87 };
 
 typedef struct {
     uint8_t *out;
@@ -264,6 +264,13 @@ static inline void emit_test32(code *c, unsigned reg, uint32_t mask)
     emit_int(c, (int32_t)mask);
 }
 
+static inline void emit_compare32_number(code *c, unsigned reg, uint32_t number)
+{
+    if (reg >= 8) emit_byte(c, 0x41);
+    emit_byte(c, 0x81);
+    emit_byte(c, 0xf8 | (reg & 7));
+    emit_int(c, (int32_t)number);
+}
 static inline void emit_test8(code *c, unsigned reg, uint8_t mask) /* the lowest byte of the register */
 {
     emit_byte(c, 0x40 | reg >> 3);

@@ -6,7 +6,8 @@
  * Called by trampolines, with flags and all registers that are overwritten here (probe.h, PROBE_FIRST) saved:
  *
  *   ecx site   rdx thread   rsi region   rdi offset of the address in it   r8 stack pointer of the program
- *   r9 where the return address of its function lies, or 0. For a part of a cell: rdi the address itself, and no rsi.
+ *   r9 where the return address of its function lies, or 0   r10 the memo that was found here last, or 0
+ *   For a part of a cell: rdi the address itself, and no rsi.
  *
  * Returns with the zero flag set when the check is made and no signal waits, and with the carry flag set when it is made and
  * one does. Nothing is on the stack but the way back, so a signal that comes here is shown the trampoline's state at that place
@@ -61,6 +62,14 @@
         .endif
         .endm
 
+        /* Sites mostly stay the same, and then their cache line need not be written. */
+        .macro renew site, at
+        cmp     \site, \at(%rdi)
+        je      27f
+        mov     \site, \at(%rdi)
+27:
+        .endm
+
         /* Requires the page (at r10 from PAGES of the region), the epoch in r9 and the site in r8. */
         .macro cells size, is_write, no
         cmpw    $IS_FINE, PAGES+PAGE_FORM(%rsi,%r10)
@@ -94,17 +103,21 @@
 2:
         .if \is_write
         mov     %r9, (%rdi)
-        mov     %r8, SITES(%rdi)
         .if \size == 8
         mov     %r9, 8(%rdi)
-        mov     %r8, SITES+8(%rdi)
+        .endif
+        renew   %r8, SITES
+        .if \size == 8
+        renew   %r8, SITES+8
         .endif
         .else
         mov     %r9d, 4(%rdi)
-        mov     %r8d, SITES+4(%rdi)
         .if \size == 8
         mov     %r9d, 12(%rdi)
-        mov     %r8d, SITES+12(%rdi)
+        .endif
+        renew   %r8d, SITES+4
+        .if \size == 8
+        renew   %r8d, SITES+12
         .endif
         jmp     26f
 23:     vector  \size, \no
@@ -112,9 +125,36 @@
         .endif
         .endm
 
-        /* Is the stack the remembered one (stack_find)? Then its number is in r8, and else it goes to \no. Uses rcx, r9, r10. */
+        /* Is the stack the remembered one (stack_find)? Then its number is in r8, and else it goes to \no. Uses rcx, r9, r10.
+         * First the memo that was found here last: which of them to look at need not be worked out then. */
         .macro remembered no
+        test    %r10, %r10
+        je      7f
+        cmp     %ecx, MEMO_SITE(%r10)
+        jne     7f
+        cmp     %r8, MEMO_SP(%r10)
+        jne     7f
+        mov     MEMO_COUNT(%r10), %ecx
+        test    %ecx, %ecx
+        je      9f
+2:      mov     MEMO_WORDS-8(%r10,%rcx,8), %edx
+        mov     (%r8,%rdx), %edx
+        cmp     %edx, MEMO_WORDS-4(%r10,%rcx,8)
+        jne     8f
+        dec     %ecx
+        jne     2b
+9:      mov     %r10, %r9
         mov     probe_self@gottpoff(%rip), %r10
+        mov     %fs:SELF_THREAD(%r10), %rdx
+        cmpq    $0, %fs:SELF_BUSY(%r10)
+        jne     \no
+        cmpb    $0, %fs:SELF_WAITING(%r10)
+        je      4f
+        jmp     \no
+8:      mov     MEMO_SITE(%r10), %ecx
+        mov     probe_self@gottpoff(%rip), %r10
+        mov     %fs:SELF_THREAD(%r10), %rdx
+7:      mov     probe_self@gottpoff(%rip), %r10
         cmp     %r8, %r9
         jb      3f
         add     $8, %r9
@@ -133,7 +173,10 @@
         jne     5f
         cmp     %r8, MEMO_SP(%r9)
         jne     5f
-6:      cmpq    $0, %fs:SELF_BUSY(%r10)
+6:      movzbl  %cl, %ecx
+        lea     (%r10,%rcx,8), %rcx
+        mov     %r9, %fs:SELF_LAST(%rcx)
+        cmpq    $0, %fs:SELF_BUSY(%r10)
         jne     \no
         cmpb    $0, %fs:SELF_WAITING(%r10)
         jne     \no
@@ -200,8 +243,8 @@
 
         .macro first name, size, is_write
         function \name
-        remembered 8f
-        enter   8f, 7f
+        remembered 28f
+        enter   28f, 7f
         mov     %edi, %r10d
         shr     $6, %r10d
         and     $-64, %r10d
@@ -223,7 +266,7 @@
 10:     pop     %rcx
         incl    (%rcx)
 7:      movl    $0, THREAD_INSIDE(%rdx)
-8:      test    %rsp, %rsp
+28:     test    %rsp, %rsp
         ret
         .cfi_endproc
         .size \name, . - \name
@@ -298,8 +341,8 @@
 
         .macro part name, size, is_write
         function \name
-        remembered 8f
-        enter   8f, 7f
+        remembered 28f
+        enter   28f, 7f
         mov     %rdi, %rsi
         shr     $26, %rsi
         and     $0x1fffff, %esi
@@ -340,7 +383,7 @@
         incl    (%rcx)
 9:      pop     %rcx
 7:      movl    $0, THREAD_INSIDE(%rdx)
-8:      test    %rsp, %rsp
+28:     test    %rsp, %rsp
         ret
         .cfi_endproc
         .size \name, . - \name

@@ -2,12 +2,14 @@
 #ifndef RACE_PROBE_FIRST_H
 #define RACE_PROBE_FIRST_H
 
-#define SELF_BUSY    8 /* probe_thread; with `pending` behind it */
+#define SELF_THREAD  0 /* probe_thread */
+#define SELF_BUSY    8 /* with `pending` behind it */
 #define SELF_PENDING 12
 #define SELF_WAITING 344
 #define SELF_STACKS  17872
 #define SELF_HIGH    280
 #define SELF_PARTS   9680
+#define SELF_LAST    17920
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4

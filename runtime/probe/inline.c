@@ -231,12 +231,12 @@ static void emit_part(builder *b, const check_plan *p, slow_part *s)
 _Static_assert(sizeof(probe_part) == 16 && FT_GRANULE == 4, "emit_part");
 
 /* Compares the cells with the epoch in c. */
-static void emit_cells(builder *b, const check_plan *p, slow_part *s)
+static void emit_some_cells(builder *b, const check_plan *p, slow_part *s, uint32_t count, slow_entry otherwise)
 {
     const bool is_write = p->action->flags & PLAN_WRITE;
     const bool is_fixed = p->form == FORM_FIXED;
     const uint32_t offset = is_fixed ? offset_of(p->address) : 0;
-    for (uint32_t cell = 0; cell < cells_of(p); cell++) {
+    for (uint32_t cell = 0; cell < count; cell++) {
         memory m = {p->b, is_fixed ? NO_REGISTER : p->a, 2, (int32_t)(offset + cell * sizeof(ft_epochs))};
         size_t next = 0;
         if (!is_write) {
@@ -246,11 +246,34 @@ static void emit_cells(builder *b, const check_plan *p, slow_part *s)
             m.disp -= (int32_t)offsetof(ft_epochs, read);
         }
         emit_compare32(&b->c, p->c, m);
-        slow_jump(b, s, JNE, SLOW_CELL);
+        slow_jump(b, s, JNE, otherwise);
         if (!is_write) emit_fill_short(&b->c, next);
     }
 }
+
+static void emit_cells(builder *b, const check_plan *p, slow_part *s)
+{
+    emit_some_cells(b, p, s, cells_of(p), SLOW_CELL);
+}
 _Static_assert(offsetof(ft_epochs, write) == 0 && sizeof(ft_epochs) == 8 && FT_GRANULE == 4, "layout");
+
+/* Compressors read words wherever they lie. Of a run the next check may count on an offset that is exact. */
+static bool may_be_unaligned(const check_plan *p, const slow_part *s)
+{
+    return p->form == FORM_COMPUTED && !s->run && (p->action->size == 4 || p->action->size == 8);
+}
+
+/* All cells that the access has a part of are this thread's of this epoch. One that is split never is. */
+static void emit_unaligned(builder *b, const check_plan *p, slow_part *s)
+{
+    const uint32_t in_region = (1u << FT_REGION_BITS) - 1, cells = p->action->size / FT_GRANULE + 1;
+    emit_epoch(b, p->c);
+    emit_and32(&b->c, p->a, in_region & ~3u);
+    emit_compare32_number(&b->c, p->a, (in_region & ~3u) - (cells - 1) * FT_GRANULE);
+    slow_jump(b, s, JA, SLOW_OTHER);
+    emit_some_cells(b, p, s, cells, SLOW_OTHER);
+    emit_done(b, s);
+}
 
 /* The region into b, and the offset in it into a: the address is there. */
 static void emit_place(builder *b, const check_plan *p, slow_part *s)
@@ -271,7 +294,7 @@ static void emit_place(builder *b, const check_plan *p, slow_part *s)
     slow_jump(b, s, JE, SLOW_OTHER);
     if (size > 1) {
         emit_test8(&b->c, p->a, (uint8_t)(size - 1));
-        slow_jump(b, s, JNE, SLOW_OTHER);
+        slow_jump(b, s, JNE, may_be_unaligned(p, s) ? SLOW_UNALIGNED : SLOW_OTHER);
     }
     emit_and32(&b->c, p->a, in_region & ~3u);
 }
@@ -438,6 +461,8 @@ static void emit_first(builder *b, const check_plan *p, slow_part *s)
     emit_load_fs(&b->c, RDX, probe.self_offset + (int32_t)offsetof(probe_thread, thread));
     emit_lea(&b->c, R8, (memory){RSP, NO_REGISTER, 1, pushed});
     emit_back(b, &probe.records[s->record], pushed);
+    emit_load_fs(&b->c, R10, probe.self_offset + (int32_t)offsetof(probe_thread, last) +
+                                 (int32_t)(probe.records[s->record].site % PROBE_LAST * sizeof probe_self.last[0]));
     const unsigned which = (p->action->flags & PLAN_WRITE ? 4 : 0) + (unsigned)__builtin_ctz(p->action->size);
     emit_call_absolute(&b->c, (uint64_t)&probe.low[LOW_FIRST + which]);
     for (uint8_t r = 16; r-- > 0;)
@@ -469,6 +494,11 @@ void inline_slow_parts(builder *b)
     for (unsigned i = 0; i < b->slow_count; i++) {
         slow_part *s = &b->slow[i];
         tramp_span(b, SPAN_SLOW, s->pc, s);
+        if (may_be_unaligned(&s->plan, s)) {
+            slow_begins(b, s, SLOW_UNALIGNED);
+            emit_unaligned(b, &s->plan, s);
+            tramp_span(b, SPAN_SLOW, s->pc, s);
+        }
         slow_begins(b, s, SLOW_CELL);
         if (is_part(&s->plan)) {
             emit_part(b, &s->plan, s);

@@ -38,7 +38,7 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
-enum { PROBE_REPS = 4, PROBE_KNOWN = 512 };
+enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
 
@@ -223,6 +223,7 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     uint32_t readable_next;
     uint64_t readable[2]; /* pages that this call of a library has read before (system.c); 0: none */
     bool is_in_call, is_direct;
+    const void *last[PROBE_LAST]; /* by sites: the memo of a stack that was found last there, or NULL (stack.c, first.S) */
 } probe_thread;
 
 static inline unsigned part_kind(bool is_write, uint32_t size)

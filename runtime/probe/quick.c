@@ -5,12 +5,14 @@
 #include "runtime/probe/probe.h"
 
 #define IS_AT(type, member, value) _Static_assert(offsetof(type, member) == (value), "first.h: " #member)
+IS_AT(probe_thread, thread, SELF_THREAD);
 IS_AT(probe_thread, busy, SELF_BUSY);
 IS_AT(probe_thread, pending, SELF_PENDING);
 IS_AT(probe_thread, sync.waiting, SELF_WAITING);
 IS_AT(probe_thread, stacks, SELF_STACKS);
 IS_AT(probe_thread, stack_high, SELF_HIGH);
 IS_AT(probe_thread, parts, SELF_PARTS);
+IS_AT(probe_thread, last, SELF_LAST);
 IS_AT(probe_part, epoch, 8);
 IS_AT(probe_part, cleared, 12);
 IS_AT(probe_stacks, memos, 0);
@@ -39,6 +41,7 @@ IS_AT(block, form, PAGE_FORM);
 IS_AT(block, atomics, PAGE_ATOMICS);
 IS_AT(block, owner, PAGE_OWNER);
 _Static_assert(2 * sizeof(stack_memo) == MEMO_PAIR && STACK_MEMOS == MEMO_MASK + 1, "first.h");
+_Static_assert(PROBE_LAST == 256, "first.S: the lowest byte of a site");
 _Static_assert(sizeof(split_block) == 64 && sizeof(split_block) << SPLIT_SHIFT == POOL_CHUNK_BYTES, "first.S");
 _Static_assert(VECTOR_BLOCK == 40 && VECTOR_BLOCK << VECTOR_SHIFT <= POOL_CHUNK_BYTES &&
                    VECTOR_BLOCK << (VECTOR_SHIFT + 1) > POOL_CHUNK_BYTES, "first.S: the smallest read vectors");

@@ -77,6 +77,7 @@ void stack_forget(void)
 {
     probe_stacks *own = probe_self.stacks;
     probe_self.stacks = &stack_none; /* first: a signal may come in between, and its handler makes checks */
+    memset(probe_self.last, 0, sizeof probe_self.last);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (own != &stack_none) sys_unmap(own, sizeof *own);
 }

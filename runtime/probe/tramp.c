@@ -13,7 +13,7 @@
 
 size_t tramp_bound(uint32_t actions, uint32_t instructions, uint32_t ranges)
 {
-    return (size_t)actions * 512 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
+    return (size_t)actions * 640 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
 }
 
 void tramp_span(builder *b, span_kind kind, uint64_t pc, const slow_part *slow)

@@ -18,6 +18,7 @@ typedef struct {
 } check_plan;
 
 typedef enum { /* what is not as it should be */
+    SLOW_UNALIGNED, /* the address, which is in a; b is the region. Not of a run */
     SLOW_CELL,    /* a cell: not this thread's epoch */
     SLOW_READERS, /* nor is it known to have read it with others, or parts of it; a and b are still in their registers, of a part
                    * the address is in a */

@@ -50,11 +50,12 @@ LOOP(read_8, uint64_t, (void)p[0])
 LOOP(read_2, uint16_t, (void)p[0])
 LOOP(write_each, uint64_t, p[i] = 1)
 LOOP(read_each, uint64_t, (void)p[i])
+LOOP(read_across, uint64_t, (void)*(volatile uint64_t *)((uintptr_t)p + 3))
 LOOP(neighbours, uint64_t, (void)p[0]; (void)p[1]; (void)p[2]; (void)p[3])
 LOOP(read_16, uint64_t, __asm__ volatile("movdqa %0, %%xmm0" : : "m"(*(const __m128i *)(uintptr_t)p) : "xmm0"))
 
 #define KIND(name, function, prepare) {name, (void (*)(volatile void *))(uintptr_t)function, prepare}
-enum { ONCE, BOTH, NEW_EPOCH }; /* the last ones end the epoch of the others */
+enum { ONCE, ALL, BOTH, NEW_EPOCH }; /* ALL: the words that it has parts of; the last ones end the epoch of the others */
 static const struct {
     const char *name;
     void (*function)(volatile void *);
@@ -66,6 +67,7 @@ static const struct {
     KIND("same epoch: read of 8", read_8, ONCE),
     KIND("same epoch: read of 16", read_16, ONCE),
     KIND("same epoch: read of 2", read_2, ONCE),
+    KIND("same epoch: read of 8, not aligned", read_across, ALL),
     KIND("same epoch: read of 8 that another reads too", read_8, BOTH),
     KIND("same epoch: four neighbours", neighbours, ONCE),
     KIND("same epoch: four neighbours that another reads too", neighbours, BOTH),
@@ -123,8 +125,10 @@ int main(void)
     if (pthread_create(&thread, NULL, other, NULL)) return 2;
     pthread_barrier_wait(&barrier);
     for (unsigned k = 0; k < KINDS; k++) /* what is done the first time, is done */
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
+            if (kinds[k].prepare == ALL) read_each(area(k));
             kinds[k].function(area(k));
+        }
     usleep(2 * PAUSE);
     shared->running = KINDS + 1; /* the tracer begins */
     while (!shared->counts[KINDS])
@@ -133,6 +137,8 @@ int main(void)
         for (unsigned k = 0; k < KINDS; k++) {
             if (kinds[k].prepare == NEW_EPOCH)
                 tick();
+            else if (kinds[k].prepare == ALL)
+                read_each(area(k));
             else
                 kinds[k].function(area(k));
             shared->counts[k] = 0;
