@@ -81,6 +81,8 @@ __attribute__((noinline)) static long kernel(volatile int *at)
         "inc %%r12\n dec %%rbx\n"
         "mov %%eax, 12(%1)\n mov 12(%1), %%ecx\n xor %%ecx, 16(%1)\n"
         "push %%rax\n pop %%rax\n"
+        "mov 32(%1), %%rcx\n cmp %%ecx, %%r12d\n jmp 2f\n" /* a word that is not aligned, in words that were read */
+        "2: mov 33(%1), %%edx\n seta %%dl\n movzbl %%dl, %%edx\n add %%rdx, %%rax\n"
         "cmpb $0, 20(%1)\n jne 1f\n incl 24(%1)\n 1:\n"
         "cmp $2, %%r12\n jb 0b\n add %%r14, %%rax\n sub %%r14, %%rax\n add %%rbx, %%rax\n sub $998, %%rax\n"
         "9: mov %%rax, %0\n"
