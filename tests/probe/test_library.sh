@@ -23,7 +23,7 @@ checks=$((checks + 1))
 nm -D --undefined-only "$library" | awk '$1 == "U" { sub("@.*", "", $2); print $2 }' | sort >imports
 for name in __environ __errno_location __register_atfork _pthread_cleanup_pop _pthread_cleanup_push _r_debug \
     dl_iterate_phdr environ on_exit pthread_attr_destroy pthread_attr_getdetachstate pthread_attr_getstack \
-    pthread_getattr_np pthread_key_create pthread_self pthread_setspecific; do
+    pthread_attr_setstacksize pthread_getattr_np pthread_key_create pthread_self pthread_setspecific; do
     grep -vx "$name" imports >rest
     mv rest imports
 done
