@@ -35,13 +35,19 @@
 #define client_register_filter_syscall_event dr_register_filter_syscall_event
 #endif
 
-enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024 };
+enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024, CLIENT_RETURNS = 256 };
 enum { RAW_THREAD, RAW_ADDRESS, RAW_SLOTS }; /* ft_thread; address of the access that a call is made for */
 
 typedef struct { /* a repeated string instruction, between its two halves */
     uint64_t addr, count;
     bool down;
 } client_rep;
+
+typedef struct client_pending { /* a call that has not returned; wrap.c */
+    struct client_pending *outer;
+    uint64_t function; /* or row of the table */
+    uint64_t sp, return_address, first; /* `first`: its first argument */
+} client_pending;
 
 typedef struct client_thread {
     ft_thread *ft;         /* NULL: the core has no memory for it; nothing it does is checked */
@@ -55,6 +61,8 @@ typedef struct client_thread {
         const sync_row *row;
         uint64_t sp, return_address;
     } entered;             /* the last function of the table that checked code has called; wrap.c */
+    client_pending *pending; /* the innermost */
+    uint64_t returns[CLIENT_RETURNS]; /* addresses of returns that drwrap knows; by their low bits */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     struct client_stacks *stacks; /* that were seen; stack.c */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */

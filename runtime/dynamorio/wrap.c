@@ -62,6 +62,51 @@ static bool fill_call(sync_call *call, client_thread *t, const sync_row *row, co
     return true;
 }
 
+/* --- entered once, returned from once ----------------------------------------------------------------------------- */
+
+/* When code is thrown away, drwrap's or ours, threads that are in the code cache go on from the instruction that they have come
+ * to: a thread that has told us of a call, but not yet made the first step in the function, tells us again. The second time
+ * is the same call as long as the first one has not returned: nothing else can be at its stack pointer with its return
+ * address. But drwrap may also have lost the return of the first (see note_return): if the arguments are others, that is it. */
+static bool is_again(const client_thread *t, const client_pending *p)
+{
+    const client_pending *top = t->pending;
+    return top && top->function == p->function && top->sp == p->sp && top->return_address == p->return_address &&
+           top->first == p->first;
+}
+
+static void push_pending(client_thread *t, client_pending *p)
+{
+    p->outer = t->pending;
+    t->pending = p;
+}
+
+static void remove_pending(client_thread *t, const client_pending *p)
+{
+    for (client_pending **link = &t->pending; *link; link = &(*link)->outer)
+        if (*link == p) {
+            *link = p->outer;
+            return;
+        }
+}
+
+/* drwrap looks for returns at the addresses that it has in a table. It notes that an address is there a moment before it is, and
+ * who calls from the same place at that moment returns unseen. */
+static void note_return(client_thread *t, uint64_t return_address)
+{
+    uint64_t *noted = &t->returns[(return_address ^ return_address >> 6) % CLIENT_RETURNS];
+    if (*noted == return_address) return;
+    *noted = return_address;
+    drwrap_mark_as_post_call((app_pc)return_address);
+}
+
+/* --- both halves -------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    client_pending pending;
+    sync_call call;
+} table_call;
+
 static void before_call(void *wrapcxt, void **user_data)
 {
     void *drcontext = drwrap_get_drcontext(wrapcxt);
@@ -71,19 +116,27 @@ static void before_call(void *wrapcxt, void **user_data)
     if (!t->ft) return;
     dr_mcontext_t *mc = drwrap_get_mcontext_ex(wrapcxt, DR_MC_INTEGER | DR_MC_CONTROL);
     uint64_t return_address = (uint64_t)drwrap_get_retaddr(wrapcxt);
-    sync_call *call = dr_thread_alloc(drcontext, sizeof *call);
+    const client_pending pending = {
+        .function = (uint64_t)row, .sp = mc->xsp, .return_address = return_address, .first = mc->xdi};
+    if (is_again(t, &pending)) return;
+    table_call *kept = dr_thread_alloc(drcontext, sizeof *kept);
+    sync_call *call = &kept->call;
     if (!fill_call(call, t, row, mc, return_address)) {
-        dr_thread_free(drcontext, call, sizeof *call);
+        dr_thread_free(drcontext, kept, sizeof *kept);
         return;
     }
     if (row->meaning == SYNC_CREATE) t->create_site = call->site;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc->xsp + sizeof(uint64_t)};
     sync_before(&client.sync, &t->sync, call);
     t->caller.pc = 0;
-    if (sync_has_second_half(row))
-        *user_data = call;
-    else
-        dr_thread_free(drcontext, call, sizeof *call);
+    if (sync_has_second_half(row)) {
+        note_return(t, return_address);
+        kept->pending = pending;
+        push_pending(t, &kept->pending);
+        *user_data = kept;
+    } else {
+        dr_thread_free(drcontext, kept, sizeof *kept);
+    }
 }
 
 /* wrapcxt is NULL when the call was left by longjmp, or by the end of the thread: then there is no result. */
@@ -91,8 +144,10 @@ static void after_call(void *wrapcxt, void *user_data)
 {
     void *drcontext = wrapcxt ? drwrap_get_drcontext(wrapcxt) : dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
-    sync_call *call = user_data;
-    if (!call) return;
+    table_call *kept = user_data;
+    if (!kept) return;
+    sync_call *call = &kept->call;
+    remove_pending(t, &kept->pending);
     if (wrapcxt) {
         t->caller = (stack_place){.pc = (uint64_t)drwrap_get_retaddr(wrapcxt) - 1, .sp = call->stack};
         sync_after(&client.sync, &t->sync, call, (uint64_t)drwrap_get_retval(wrapcxt));
@@ -100,7 +155,7 @@ static void after_call(void *wrapcxt, void *user_data)
     } else {
         sync_left(&client.sync, &t->sync, call);
     }
-    dr_thread_free(drcontext, call, sizeof *call);
+    dr_thread_free(drcontext, kept, sizeof *kept);
 }
 
 /* --- functions that only access memory ---------------------------------------------------------------------------- */
@@ -154,7 +209,7 @@ const sync_row *wrap_entry(app_pc pc)
 /* --- functions that libraries call back --------------------------------------------------------------------------- */
 
 typedef struct {
-    uint64_t function, first;
+    client_pending pending;
     sync_watch kind;
 } watched_call;
 
@@ -162,14 +217,20 @@ static void before_watched(void *wrapcxt, void **user_data)
 {
     void *drcontext = drwrap_get_drcontext(wrapcxt);
     client_thread *t = client_thread_of(drcontext);
-    watched_call w = {(uint64_t)drwrap_get_func(wrapcxt), (uint64_t)drwrap_get_arg(wrapcxt, 0),
-                      (sync_watch)(ptr_uint_t)*user_data};
+    const dr_mcontext_t *mc = drwrap_get_mcontext_ex(wrapcxt, DR_MC_INTEGER | DR_MC_CONTROL);
+    const watched_call w = {.pending = {.function = (uint64_t)drwrap_get_func(wrapcxt),
+                                        .sp = mc->xsp,
+                                        .return_address = (uint64_t)drwrap_get_retaddr(wrapcxt),
+                                        .first = mc->xdi},
+                            .kind = (sync_watch)(ptr_uint_t)*user_data};
     *user_data = NULL;
-    if (!t->ft) return;
+    if (!t->ft || is_again(t, &w.pending)) return;
     watched_call *kept = dr_thread_alloc(drcontext, sizeof *kept);
     *kept = w;
     *user_data = kept;
-    sync_entered(&client.sync, &t->sync, w.function, w.kind, w.first);
+    note_return(t, w.pending.return_address);
+    push_pending(t, &kept->pending);
+    sync_entered(&client.sync, &t->sync, w.pending.function, w.kind, w.pending.first);
 }
 
 static void after_watched(void *wrapcxt, void *user_data)
@@ -178,7 +239,8 @@ static void after_watched(void *wrapcxt, void *user_data)
     client_thread *t = client_thread_of(drcontext);
     watched_call *w = user_data;
     if (!w) return;
-    if (t->ft) sync_returned(&client.sync, &t->sync, w->function, w->kind, w->first);
+    remove_pending(t, &w->pending);
+    if (t->ft) sync_returned(&client.sync, &t->sync, w->pending.function, w->kind, w->pending.first);
     dr_thread_free(drcontext, w, sizeof *w);
 }
 
@@ -226,20 +288,28 @@ static void after_resolver(void *wrapcxt, void *user_data)
     if (pc) wrap_function(pc, user_data);
 }
 
-void wrap_module(const module_data_t *module, const report_module *m)
+/* All versions of a symbol; those that are one function are wrapped once. */
+static void wrap_exports(const module_data_t *module, bool forgets)
 {
-    (void)m;
     dr_symbol_export_iterator_t *it = dr_symbol_export_iterator_start(module->handle);
     if (!it) return;
     while (dr_symbol_export_iterator_hasnext(it)) {
         dr_symbol_export_t *symbol = dr_symbol_export_iterator_next(it);
-        /* all versions of a symbol; those that are one function are wrapped once */
         const sync_row *row = symbol->is_code || symbol->is_indirect_code ? sync_find(symbol->name) : NULL;
-        if (!row) continue;
+        if (!row || (row->meaning == SYNC_FORGET) != forgets) continue;
         if (!symbol->is_indirect_code)
             wrap_function(symbol->addr, row);
         else if (!drwrap_is_wrapped(symbol->addr, before_resolver, after_resolver))
             drwrap_wrap_ex(symbol->addr, before_resolver, after_resolver, (void *)row, DRWRAP_CALLCONV_DEFAULT);
     }
     dr_symbol_export_iterator_stop(it);
+}
+
+void wrap_module(const module_data_t *module, const report_module *m)
+{
+    (void)m;
+    /* Two names of one function: pthread_spin_init is pthread_spin_unlock in glibc, whose meaning must not be lost to the
+     * other's, whichever is exported first. */
+    wrap_exports(module, false);
+    wrap_exports(module, true);
 }

@@ -75,7 +75,7 @@ static void use_plan(probe_module *m, const char *path)
         why = patch_module(m);
     }
     if (why) {
-        report_say(probe.report, "%s: %s", path, why);
+        report_say(probe.report, "%s: %s: use --engine dynamorio", path, why);
         r->refused = why;
     }
     if (r->refused && !probe.report->options.unchecked) process_refuse(NULL);

@@ -35,6 +35,7 @@
 #include "runtime/report/report.h"
 #include "runtime/sync/sync.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
@@ -418,6 +419,7 @@ typedef struct probe_birth { /* of a thread, between its creator and itself; the
     ft_thread *thread;
     void *(*start)(void *); /* of the program */
     void *argument;
+    pthread_attr_t attributes; /* what it is created with, if not with those of the program */
     uint64_t handle;  /* its pthread_t */
     uint32_t holders; /* creator, child, list of names */
     bool is_listed, is_gone, is_detached, has_ended;

@@ -94,6 +94,21 @@ static unsigned routine_argument(const sync_row *row)
     return strcmp(row->name, "thrd_create") ? 2 : 1;
 }
 
+/* The loader puts probe_self into the stack of every thread. A stack whose size the program has chosen is larger by that, so that
+ * it has what it asked for; one that it has allocated itself stays as it is. */
+static void widen_stack(probe_call *c)
+{
+    const pthread_attr_t *given = (const pthread_attr_t *)c->args[1];
+    const size_t ours = (sizeof probe_self + PROBE_PAGE - 1) & ~(size_t)(PROBE_PAGE - 1);
+    void *low;
+    size_t size;
+    if (!given || pthread_attr_getstack(given, &low, &size) || !size || size > SIZE_MAX - ours) return;
+    const bool is_allocated = (uint64_t)low + size != 0;
+    if (is_allocated) return;
+    c->birth->attributes = *given;
+    if (!pthread_attr_setstacksize(&c->birth->attributes, size + ours)) c->args[1] = (uint64_t)&c->birth->attributes;
+}
+
 static void begin_create(probe_call *c)
 {
     const unsigned routine = routine_argument(c->call.row);
@@ -104,6 +119,7 @@ static void begin_create(probe_call *c)
     c->birth->argument = (void *)c->args[routine + 1];
     c->args[routine] = (uint64_t)thread_begin;
     c->args[routine + 1] = (uint64_t)c->birth;
+    if (routine == 2) widen_stack(c);
 }
 
 static void end_create(probe_call *c)

@@ -118,8 +118,16 @@ gcc rights.c -o rights || exit 1
 if [ "$(id -u)" = 0 ] && chown daemon rights && chmod u+s rights; then
     expect_error "$RACE" run ./rights
     error_has "rights of another user"
+    error_has "run a copy"
     printf '#!/bin/sh\n./rights\n' >script
     [ "$engine" != probe ] || { expect 0 "$RACE" run ./script && has_line "^$(id -u daemon)$"; }
+fi
+
+# A program without a loader has no functions that could be watched.
+if gcc -O1 -static "$work/nothing.c" -o static 2>/dev/null; then
+    expect_error "$RACE" run ./static
+    error_has "statically linked"
+    error_has "use race check"
 fi
 
 # Too little address space: one line.

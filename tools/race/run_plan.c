@@ -150,7 +150,7 @@ int run_plan_program(const run_request *r, const char *program, const char *plan
     if (img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE)
         code = cli_error("%s: not a program", program);
     else if (!img->needed_count)
-        code = cli_error("%s: statically linked: its synchronisation cannot be seen", program);
+        code = cli_error("%s: statically linked: its synchronisation cannot be seen: link it dynamically, or use race check", program);
     else
         code = plan_image(r, img, plans);
     if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
