@@ -20,7 +20,8 @@
 #include <stdint.h>
 
 #define EVENT_MAGIC 0x31545645u /* "EVT1" */
-enum { EVENT_VERSION = 1 };
+enum { EVENT_VERSION = 2 };
+#define EVENT_UNDECIDED "undecided"
 enum { EVENT_MAX_RECORD = 1 << 20, EVENT_MAX_FRAMES = 256 };
 
 typedef enum {
@@ -85,7 +86,8 @@ typedef struct {
     uint64_t location_size;   /* 104  */
     uint32_t location;        /* 112  string: name of a global; "heap block"; empty: unknown */
     uint32_t location_first_frame, location_frame_count; /* 116  of the allocation of a heap block */
-    uint32_t claim;           /* 124  EVENT_AUDIT: string, what the analysis called the access; else empty */
+    uint32_t claim;           /* 124  string: of EVENT_AUDIT what the analysis called the access; of EVENT_RACE in an audit
+                                      EVENT_UNDECIDED when the analysis does not know what one of them may access; else empty */
     uint32_t suppressed;      /* 128  string: the suppression that silenced it; empty: it was reported */
     uint32_t reserved;        /* 132  0 */
 } event_race;
