@@ -30,7 +30,7 @@ void plan_content_id(const void *bytes, size_t size, char id[33])
 const char *plan_claim_text(uint8_t claim)
 {
     static const char *const texts[PLAN_CLAIMS] = {"",        "local",   "read-only", "unreached",  "unshared",
-                                                   "ordered", "guarded", "apart",     "handed over"};
+                                                   "ordered", "guarded", "apart",     "handed"};
     return claim < PLAN_CLAIMS ? texts[claim] : "";
 }
 

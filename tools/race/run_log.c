@@ -2,6 +2,7 @@
 #include "tools/race/run.h"
 
 #include "include/race/event.h"
+#include "include/race/plan.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -151,6 +152,14 @@ static void add_exit(json_t *json, const event_exit *e)
     };
     for (unsigned i = 0; i < sizeof members / sizeof *members; i++)
         add_number(stats, members[i].name, members[i].value);
+    for (uint8_t i = 1; i < PLAN_CLAIMS; i++) {
+        if (!e->claims[i]) continue;
+        char *name = base_format("claims_%s", plan_claim_text(i)), *ran = base_format("claims_%s_ran", plan_claim_text(i));
+        add_number(stats, name, e->claims[i]);
+        add_number(stats, ran, e->claims_ran[i]);
+        free(name);
+        free(ran);
+    }
 }
 
 typedef struct {
