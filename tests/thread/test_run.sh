@@ -81,11 +81,31 @@ done
 [ "$(cat data)" = data ] || fail "reports are in a file of the program's: $(head -3 data)"
 ! ls logs.stderr/*.unseen >/dev/null 2>&1 || fail "what was shown in the end is kept"
 
-# An audit checks what the analysis calls harmless: it is right about these programs.
+# An audit checks what the analysis calls harmless: it is right about these programs, says what it claims and how much of it has
+# run, and has predicted the race.
 gcc -g -O1 -pthread "$here/ordered.c" -o ordered || exit 1
-expect 0 "$RACE" run --audit ./ordered
+expect 0 "$RACE" run --audit --format json --output ordered.json ./ordered
+for claim in ordered guarded; do
+    [ "$("$RACE_TOOLS/json_get" ordered.json "stats.claims_${claim}_ran")" -gt 0 ] || fail "no access that is called $claim has run"
+done
 expect 66 "$RACE" run --audit --stats ./racy
 grep -q 'the analysis is wrong' "$work/err" && fail "the analysis is wrong about racy.c: $(grep -A3 wrong "$work/err")"
+expect 66 "$RACE" run --audit --format json --output racy.json ./racy
+case $("$RACE_TOOLS/json_get" racy.json races.0.warnings.0) in R*) ;; *) fail "no warning has predicted the race" ;; esac
+
+# It finds claims that are wrong, whichever they are; nobody else looks at them.
+mkdir wrong
+for claim in local ordered guarded; do
+    "$RACE_TOOLS/makeplan" --claim $claim wrong ./racy >"$work/made" || fail "no plan"
+    expect 66 "$RACE" run --plan wrong --audit ./racy
+    error_has "WARNING: race: the analysis is wrong: it calls an access $claim"
+    [ "$(grep -c "^SUMMARY: race: audit: not $claim: [a-z]* racy.c:[0-9]* in [a-z]*, [a-z]* racy.c:[0-9]* in [a-z]*$" "$work/err")" = 1 ] ||
+        fail "the wrong claim: $(grep SUMMARY "$work/err")"
+    error_has "the analysis is wrong about 1 pair of accesses"
+    expect 66 "$RACE" run --plan wrong --audit --format json --output wrong.json ./racy
+    [ "$("$RACE_TOOLS/json_get" wrong.json audit.0.claim)" = $claim ] || fail "no wrong claim in the JSON"
+    expect 0 "$RACE" run --plan wrong ./racy
+done
 
 # Two libraries with one build id: each has its sites.
 gcc -g -O1 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libone.so || exit 1
