@@ -50,6 +50,8 @@ echo "int main(void) { return 0; }" >nothing.c
 gcc nothing.c -o nothing || exit 1
 expect 0 "$RACE" run --log logs ./nothing # what an earlier run left there is not its own
 expect_error "$RACE" run --log nowhere/logs ./racy
+expect_error "$RACE" run --log /proc/self ./racy
+error_has "/proc/self: cannot be written"
 case $engine in
 probe) run env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans -log /proc/nowhere" ./racy ;;
 *) run "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -log /proc/nowhere -- ./racy ;;
@@ -129,6 +131,18 @@ if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
 else
     echo "no file system can be mounted here: the full disk was not tried"
 fi
+
+# Files that must not grow (ulimit -f): our logs do not end the program by SIGXFSZ; a plan that cannot be written is an error.
+within() { # COMMAND...: what it prints goes to `said`, which the limit is not for; its exit code is the last line
+    (ulimit -f 1 && "$@"; echo "code $?") 2>&1 | cat >said
+    checks=$((checks + 1))
+}
+within "$RACE" run ./racy
+grep -q '^WARNING: race: data race' said && grep -q '^code 66$' said || fail "files that must not grow: $(tail -2 said)"
+[ "$(grep -c 'the event log cannot be written' said)" = 1 ] || fail "files that must not grow: $(grep -c 'event log' said) lines"
+within "$RACE" run --state small ./racy
+grep -q '^race: small/plans/.*: cannot be written: File too large$' said && grep -q '^code 2$' said || fail "a plan that must not grow: $(cat said)"
+[ "$(wc -l <said)" = 2 ] || fail "a plan that must not grow: $(cat said)"
 
 # With the rights of another user nothing can be watched; a child like that runs as it would.
 echo '#include <stdio.h>
