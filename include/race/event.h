@@ -20,7 +20,9 @@
 #include <stdint.h>
 
 #define EVENT_MAGIC 0x31545645u /* "EVT1" */
-enum { EVENT_VERSION = 1 };
+enum { EVENT_VERSION = 2 };
+#define EVENT_UNDECIDED "undecided"
+enum { EVENT_CLAIMS = 16 };
 enum { EVENT_MAX_RECORD = 1 << 20, EVENT_MAX_FRAMES = 256 };
 
 typedef enum {
@@ -85,7 +87,8 @@ typedef struct {
     uint64_t location_size;   /* 104  */
     uint32_t location;        /* 112  string: name of a global; "heap block"; empty: unknown */
     uint32_t location_first_frame, location_frame_count; /* 116  of the allocation of a heap block */
-    uint32_t claim;           /* 124  EVENT_AUDIT: string, what the analysis called the access; else empty */
+    uint32_t claim;           /* 124  string: of EVENT_AUDIT what the analysis called the access; of EVENT_RACE in an audit
+                                      EVENT_UNDECIDED when the analysis does not know what one of them may access; else empty */
     uint32_t suppressed;      /* 128  string: the suppression that silenced it; empty: it was reported */
     uint32_t reserved;        /* 132  0 */
 } event_race;
@@ -126,11 +129,13 @@ typedef struct {
     uint64_t threads;           /* 104  */
     uint64_t missed;            /* 112  resets, unchecked threads and dropped facts: races may have been missed */
     uint64_t shadow_bytes;      /* 120  */
+    uint64_t claims[EVENT_CLAIMS];     /* 128  of an audit: accesses with each claim (PLAN_CLAIM_*) */
+    uint64_t claims_ran[EVENT_CLAIMS]; /* 256  those of them that have run */
 } event_exit;
 
 _Static_assert(sizeof(event_record) == 32 && sizeof(event_process) == 56 && sizeof(event_frame) == 48, "format");
 _Static_assert(sizeof(event_race) == 136 && sizeof(event_edge) == 48 && sizeof(event_notice) == 40, "format");
-_Static_assert(sizeof(event_deadlock) == 40 + 48 * EVENT_MAX_CYCLE && sizeof(event_exit) == 128, "format");
+_Static_assert(sizeof(event_deadlock) == 40 + 48 * EVENT_MAX_CYCLE && sizeof(event_exit) == 384, "format");
 
 /* --- reading (runtime/plan/event.c) ----------------------------------------------------------------------------------
  * Plain C without allocation, system calls or locks. */

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 3 };
+enum { PLAN_VERSION = 4 };
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -58,7 +58,9 @@ typedef struct {
 } plan_header;
 
 enum { /* site flags */
-    PLAN_CALL = 1 /* the instruction is a call */
+    PLAN_CALL = 1,   /* the instruction is a call */
+    PLAN_DECIDED = 2 /* the analysis knows all that the instruction may access, itself or by the library function that it
+                        calls, and has compared it with the others of which this is so */
 };
 
 typedef struct {
@@ -68,7 +70,7 @@ typedef struct {
     uint8_t length;        /* 13  bytes of the instruction: 1 to 15 */
     uint8_t window;        /* 14  bytes from addr on, whole instructions, that may be displaced together: no jump leads
                                   between them. At least `length` */
-    uint8_t flags;         /* 15  PLAN_CALL */
+    uint8_t flags;         /* 15  PLAN_CALL, PLAN_DECIDED */
     uint32_t dead;         /* 16  PLAN_DEAD_*: free to overwrite right before the instruction */
     uint32_t source;       /* 20  in the table of sources, plus 1; 0: unknown */
     uint32_t warnings;     /* 24  ids of the static warnings that the site takes part in, separated by blanks, in the
@@ -143,10 +145,16 @@ enum { /* why a check is not needed */
     PLAN_CLAIM_NONE,
     PLAN_CLAIM_LOCAL,     /* no other thread ever touches the memory, as long as it has this use */
     PLAN_CLAIM_READ_ONLY, /* nobody writes it while there are several threads */
+    /* The others are about PLAN_DECIDED sites only. Each allows for what stands above it, too. */
+    PLAN_CLAIM_UNREACHED, /* it never runs */
+    PLAN_CLAIM_UNSHARED,  /* no other thread makes an access that conflicts */
     PLAN_CLAIM_ORDERED,   /* every access that conflicts is ordered by fork, join, ... */
     PLAN_CLAIM_GUARDED,   /* every access that conflicts holds a common lock */
+    PLAN_CLAIM_APART,     /* every access that looks as if it conflicted is to other bytes, or comes at another time */
+    PLAN_CLAIM_HANDED,    /* every access that conflicts comes before or after the object was handed over in order */
     PLAN_CLAIMS
 };
+const char *plan_claim_text(uint8_t claim); /* a word, or two; "" of none */
 
 typedef struct {
     uint32_t function; /*  0  name, in the table of strings; 0 (the empty string): unknown */

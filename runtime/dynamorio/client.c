@@ -6,6 +6,7 @@
 #include "runtime/dynamorio/client.h"
 
 #include "runtime/report/barrier.h"
+#include "runtime/report/room.h"
 
 #include "drreg.h"
 #include "drutil.h"
@@ -86,7 +87,8 @@ static int host_open(void *context, const char *path)
 
 static bool host_write(void *context, int file, const void *bytes, size_t size)
 {
-    return dr_write_file(file == REPORT_STDERR ? STDERR : file, bytes, size) == (ssize_t)size;
+    file_t to = file == REPORT_STDERR ? STDERR : file;
+    return room_for(to, size) && dr_write_file(to, bytes, size) == (ssize_t)size;
 }
 
 static void host_close(void *context, int file)

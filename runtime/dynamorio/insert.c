@@ -317,6 +317,7 @@ static void insert_site(void *drcontext, instrlist_t *block, instr_t *instr, boo
         __atomic_fetch_add(same ? &client.report->counters.sites_injected : &client.report->counters.sites_refused, 1,
                            __ATOMIC_RELAXED);
     if (!same) return; /* the code is not what the plan was made for */
+    if (m->ran) m->ran[s - m->plan->sites] = 1; /* blocks are built when they are about to run */
     instr_t *after = instr_get_next(instr);
     for (uint i = 0; i < s->action_count; i++) {
         const plan_action *a = &m->plan->actions[s->first_action + i];

@@ -27,6 +27,13 @@ void plan_content_id(const void *bytes, size_t size, char id[33])
     id[32] = 0;
 }
 
+const char *plan_claim_text(uint8_t claim)
+{
+    static const char *const texts[PLAN_CLAIMS] = {"",        "local",   "read-only", "unreached",  "unshared",
+                                                   "ordered", "guarded", "apart",     "handed"};
+    return claim < PLAN_CLAIMS ? texts[claim] : "";
+}
+
 const char *plan_status_text(plan_status status)
 {
     static const char *const text[] = {
@@ -86,7 +93,7 @@ static plan_status check_sites(const plan *p)
         if (s->length < 1 || s->length > 15 || s->window < s->length) return PLAN_BAD_SITE;
         if (s->first_action > p->action_count || s->action_count > p->action_count - s->first_action)
             return PLAN_BAD_SITE;
-        if (s->flags & ~PLAN_CALL || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
+        if (s->flags & ~(PLAN_CALL | PLAN_DECIDED) || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
         if (s->warnings >= p->string_bytes || s->early > PLAN_EARLY) return PLAN_BAD_SITE;
     }
     return PLAN_OK;

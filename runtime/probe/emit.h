@@ -143,6 +143,12 @@ static inline memory absolute(uint64_t addr) /* below 2 GB */
     return (memory){NO_REGISTER, NO_REGISTER, 1, (int32_t)addr};
 }
 
+static inline void emit_set_byte(code *c, memory m, uint8_t value) /* changes no flags */
+{
+    emit_memory(c, false, 0xc6, 0, m);
+    emit_byte(c, value);
+}
+
 static inline void emit_load(code *c, unsigned reg, memory m)
 {
     emit_memory(c, true, 0x8b, reg, m);

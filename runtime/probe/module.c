@@ -72,6 +72,8 @@ static void use_plan(probe_module *m, const char *path)
         m->code.plan = r->plan;
         m->code.bias = r->bias;
         m->code.first_site = r->first_site;
+        if (probe.report->options.audit && !r->ran) r->ran = near_zero_map(r->plan->site_count);
+        m->code.ran = r->ran;
         why = patch_module(m);
     }
     if (why) {

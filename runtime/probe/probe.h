@@ -105,6 +105,7 @@ typedef struct { /* of one module */
     size_t arena_size, arena_used;
     probe_span *spans; /* in order of `at` */
     uint32_t span_count, span_cap;
+    uint8_t *ran;      /* of report_module, below 2 GB, or NULL */
 } probe_code;
 
 typedef struct {          /* consecutive instructions that are displaced together */

@@ -7,6 +7,7 @@
  */
 #include "runtime/probe/probe.h"
 #include "runtime/report/barrier.h"
+#include "runtime/report/room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,6 +141,7 @@ static bool host_write(void *context, int file, const void *bytes, size_t size)
         if (!f->fd || (!is_there(f) && !open_log(f, 0))) return false;
         fd = f->fd;
     }
+    if (!room_for(fd, size)) return false;
     for (size_t done = 0; done < size;) {
         long n = sys_call(SYS_write, fd, (long)bytes + (long)done, (long)(size - done), 0, 0, 0);
         if (n == -EINTR || n == -EAGAIN) continue;

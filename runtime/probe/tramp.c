@@ -72,6 +72,12 @@ static bool is_wanted(const plan_action *a)
     return a->claim == PLAN_CLAIM_NONE || probe.report->options.audit;
 }
 
+/* For an audit: the site has run. */
+static void emit_ran(builder *b, const plan_site *site)
+{
+    if (b->module->ran) emit_set_byte(&b->c, absolute((uint64_t)&b->module->ran[site - b->module->plan->sites]), 1);
+}
+
 static void emit_before(builder *b, const plan_site *site, uint64_t pc, bool goes_on)
 {
     for (unsigned i = 0; i < site->action_count; i++) {
@@ -172,6 +178,8 @@ static uint64_t emit_run(builder *b, const tramp_range *range, uint64_t start)
         checks[i].record = add_record(b, run.site[i], run.number[i], RECORD_CHECK, start);
     }
     tramp_span(b, SPAN_CHECK, start, NULL);
+    for (unsigned i = 0; i < run.count; i++)
+        if (!i || run.site[i] != run.site[i - 1]) emit_ran(b, run.site[i]);
     inline_run(b, checks, run.count, start, run.site[0]->dead, b->run_count);
     insn i;
     for (uint64_t at = start; at < end; at += i.length) {
@@ -205,6 +213,7 @@ static insn_flow emit_range(builder *b, const tramp_range *range)
                 continue;
             }
             tramp_span(b, SPAN_CHECK, at, NULL);
+            emit_ran(b, site);
             emit_before(b, site, at, goes_on);
         }
         emit_moved(b, &i, bytes, at);

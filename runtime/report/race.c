@@ -14,6 +14,7 @@ typedef struct { /* one race, with everything looked up once */
     const report_module *object_module;
     bool has_block;
     ft_block block;
+    bool is_undecided; /* an audit, and the analysis does not know what one of the sides may access */
 } finding;
 
 static const ft_side *side_of(const finding *f, int which)
@@ -128,6 +129,19 @@ static void add_summary(report *r, report_text *t, const report_stack *stack, co
     text_add(t, t->len == before ? "<unknown>\n" : "\n");
 }
 
+/* The claim and both sides, in a line. */
+static void add_audit_summary(report *r, report_text *t, const finding *f, const char *claim)
+{
+    text_add(t, "SUMMARY: race: audit: not %s:", claim);
+    for (int i = 0; i < 2; i++) {
+        text_add(t, "%s %s ", i ? "," : "", f->op[i] & EVENT_FREE ? "free" : f->op[i] & EVENT_WRITE ? "write" : "read");
+        size_t before = t->len;
+        frames_walk(r, &f->stacks[i], add_summary_frame, t);
+        if (t->len == before) text_add(t, "<unknown>");
+    }
+    text_add(t, "\n");
+}
+
 static void write_text(report *r, const finding *f, const char *claim)
 {
     report_text t;
@@ -142,7 +156,10 @@ static void write_text(report *r, const finding *f, const char *claim)
     add_location(r, &t, f);
     add_thread(r, &t, f->race->now.thread);
     if (f->race->before.thread != f->race->now.thread) add_thread(r, &t, f->race->before.thread);
-    add_summary(r, &t, &f->stacks[0], claim ? "audit" : "data race");
+    if (claim)
+        add_audit_summary(r, &t, f, claim);
+    else
+        add_summary(r, &t, &f->stacks[0], "data race");
     text_add(&t, "==================\n");
     log_text(r, t.at, t.len);
 }
@@ -173,27 +190,40 @@ static void write_event(report *r, const finding *f, const char *claim, const ch
         e->location_size = f->block.size;
         e->location = event_add_string(r, "heap block");
     }
-    if (claim) e->claim = event_add_string(r, claim);
+    if (claim || f->is_undecided) e->claim = event_add_string(r, claim ? claim : EVENT_UNDECIDED);
     if (suppression) e->suppressed = event_add_string(r, suppression);
     event_write(r);
 }
 
 /* --- what to do with it ------------------------------------------------------------------------------------------- */
 
-/* What the plan calls the access of one side, when that is why it would not be checked. */
-static const char *claim_of(const report *r, const ft_side *side)
+typedef struct { /* what the plan says about the access of one side */
+    uint8_t claim;
+    bool decided;
+} opinion;
+
+static opinion opinion_of(const report *r, const ft_side *side)
 {
-    static const char *const names[] = {[PLAN_CLAIM_LOCAL] = "local",
-                                        [PLAN_CLAIM_READ_ONLY] = "read-only",
-                                        [PLAN_CLAIM_ORDERED] = "ordered",
-                                        [PLAN_CLAIM_GUARDED] = "guarded"};
     const report_module *m;
     const plan_site *s = report_site(r, side->site, &m);
-    for (uint32_t i = 0; s && i < s->action_count; i++) {
+    if (!s) return (opinion){0};
+    opinion o = {.decided = s->flags & PLAN_DECIDED};
+    for (uint32_t i = 0; i < s->action_count; i++) {
         const plan_action *a = &m->plan->actions[s->first_action + i];
-        if (a->claim && a->kind == PLAN_CHECK && !!(a->flags & PLAN_WRITE) == side->is_write) return names[a->claim];
+        if (a->claim && a->kind == PLAN_CHECK && !!(a->flags & PLAN_WRITE) == side->is_write) o.claim = a->claim;
     }
-    return NULL;
+    return o;
+}
+
+/* What the analysis knows that has been contradicted: of nobody else, or of each other only if it has decided about both. The first
+ * of them that is wrong; PLAN_CLAIM_NONE: none. */
+static uint8_t contradicted(const opinion o[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const bool of_all = o[i].claim == PLAN_CLAIM_LOCAL || o[i].claim == PLAN_CLAIM_READ_ONLY;
+        if (o[i].claim && (of_all || o[!i].decided || o[!i].claim)) return o[i].claim;
+    }
+    return PLAN_CLAIM_NONE;
 }
 
 void report_race(report *r, const ft_race *race)
@@ -202,8 +232,13 @@ void report_race(report *r, const ft_race *race)
     if (!ft_report_first(r->core, race->now.site, race->before.site)) return;
     report_lock(r, &r->lock);
     look(r, &f);
-    const char *claim = r->options.audit ? claim_of(r, &race->now) : NULL;
-    if (!claim && r->options.audit) claim = claim_of(r, &race->before);
+    const char *claim = NULL;
+    if (r->options.audit) {
+        const opinion opinions[2] = {opinion_of(r, &race->now), opinion_of(r, &race->before)};
+        const uint8_t wrong = contradicted(opinions);
+        if (wrong) claim = plan_claim_text(wrong);
+        f.is_undecided = !wrong && !(opinions[0].decided && opinions[1].decided);
+    }
     const char *suppression = suppressed_by(r, &f);
     if (suppression) {
         r->suppressed++;

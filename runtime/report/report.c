@@ -126,6 +126,22 @@ static const char *plural(uint64_t n)
     return n == 1 ? "" : "s";
 }
 
+_Static_assert((int)PLAN_CLAIMS <= (int)EVENT_CLAIMS, "each has its counter");
+
+/* Modules that were loaded again count once. */
+static void count_claims(const report *r, event_exit *e)
+{
+    for (const report_module *m = r->modules; m; m = m->next)
+        for (uint32_t s = 0; m->ran && m->plan && s < m->plan->site_count; s++) {
+            const plan_site *site = &m->plan->sites[s];
+            for (uint32_t i = 0; i < site->action_count; i++) {
+                const uint8_t claim = m->plan->actions[site->first_action + i].claim;
+                e->claims[claim] += claim != PLAN_CLAIM_NONE;
+                e->claims_ran[claim] += claim != PLAN_CLAIM_NONE && m->ran[s];
+            }
+        }
+}
+
 static void write_exit_event(report *r, const ft_stats *s, uint64_t missed)
 {
     report_lock(r, &r->lock);
@@ -143,6 +159,7 @@ static void write_exit_event(report *r, const ft_stats *s, uint64_t missed)
     e->threads = s->threads;
     e->missed = missed;
     e->shadow_bytes = s->shadow_bytes;
+    if (r->options.audit) count_claims(r, e);
     event_write(r);
     report_unlock(&r->lock);
 }

@@ -112,6 +112,7 @@ typedef struct report_module {
     char plan_path[512];
     plan plan_data;
     uint64_t walked;            /* for the engine's use */
+    uint8_t *ran;               /* per site: not 0 once it has run; the engine's, for an audit. NULL: not counted */
 } report_module;
 
 enum { REPORT_TEXT = 1 << 16, REPORT_LOOSE = 1 << 21, REPORT_PATTERNS = 1024, REPORT_OBJECTS = 1 << 16 };

@@ -3,6 +3,7 @@
  *   type.c       types of objects: of variables, and as far as pointers with types tell, of the heap
  *   name.c       places in the user's words: `stats.curr_conns`, `conn.hits`
  *   race.c       pairs of accesses that nothing orders or guards
+ *   decide.c     what was decided about each access, warned of or not
  *   deadlock.c   cycles of locks
  *   rank.c       how sure a warning is, and why
  *   identity.c   ids that survive rebuilds, and the order of warnings
@@ -45,6 +46,7 @@ typedef struct {
     uint32_t access_count;
     detect_access *holders;  /* of a deadlock: where each step took what it holds; func PTA_NO_FUNC: not known */
     int rank;           /* smaller: first */
+    uint32_t number;    /* of a race: in the order in which they were found */
 } detect_warning;
 
 typedef VEC(detect_warning) detect_warnings;
@@ -60,12 +62,44 @@ typedef struct detect detect;
 
 typedef struct {
     const struct detect_suppressions *suppressions; /* or NULL */
+    bool decide; /* keep what is decided about each access: detect_decisions. Requires hb_options.notes */
 } detect_options;
 
 detect *detect_open(hb *h, const pta *p, const pta_program *program, const detect_options *options);
 void detect_close(detect *d);
 const detect_warnings *detect_found(const detect *d);
 const detect_statistics *detect_stats(const detect *d);
+
+/* --- decide.c ---- */
+typedef enum { /* the surest first */
+    DETECT_NO_ACCESS,
+    DETECT_UNREACHED, /* never runs */
+    DETECT_UNSHARED,  /* no other thread makes an access that conflicts */
+    DETECT_ORDERED,   /* those that conflict never run at the same time */
+    DETECT_GUARDED,   /* ... or hold a common lock */
+    DETECT_APART,     /* ... or are to other bytes of what looks alike */
+    DETECT_HANDED,    /* ... or are to an object that one of them has alone, since it is handed over in order */
+    DETECT_ATOMIC,    /* taken as atomic */
+    DETECT_RACING     /* in a warning, even if it was suppressed */
+} detect_verdict;
+
+typedef struct { /* what is known of an instruction, for all who run it */
+    uint32_t func, insn;
+    uint8_t of_read, of_write; /* detect_verdict */
+    bool undecided; /* it may access what nothing is known of: it makes no pairs, or not all that it has */
+} detect_decision;
+
+typedef struct {
+    uint32_t func, insn, warning; /* the last one: in detect_found */
+} detect_racing;
+typedef VEC(detect_racing) detect_racings;
+
+/* By function and instruction; an instruction that is not there was not looked at, since nobody is known to run it, or it does
+ * not access memory that others could. Calls are there when the library function they go to has a model of what it accesses. */
+const detect_decision *detect_decisions(const detect *d, uint32_t *count);
+/* All accesses that take part in races, with the warning that speaks of each; several look the same to the user. */
+const detect_racings *detect_racing_accesses(const detect *d);
+
 /* A lock in the words of the source: `stats_lock`, `conn.lock`. */
 void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size);
 

@@ -36,10 +36,12 @@ detect *detect_open(hb *h, const pta *p, const pta_program *program, const detec
     d->program = program;
     d->options = *options;
     detect_types_open(d);
+    detect_decide_open(d);
     detect_races(d);
     detect_deadlocks(d);
     detect_identify(d);
     drop_suppressed(d);
+    detect_decide_finish(d);
     return d;
 }
 
@@ -49,6 +51,7 @@ void detect_close(detect *d)
     for (uint32_t i = 0; i < d->warnings.len; i++)
         free_warning(&d->warnings.data[i]);
     vec_free(&d->warnings);
+    detect_decide_close(d);
     free(d->types);
     free(d);
 }

@@ -14,7 +14,9 @@ struct detect {
     uint32_t type_count;
     detect_warnings warnings;
     detect_statistics stats;
+    struct detect_decider *decider; /* or NULL */
 };
+typedef struct detect_decider detect_decider;
 
 static inline const image *detect_image(const detect *d, uint32_t func)
 {
@@ -29,6 +31,15 @@ const image_type *detect_place_type(const detect *d, const pta_place *place, uin
 /* --- name.c ---- */
 /* `location` and `key` of a warning; free() both. */
 void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about);
+
+/* --- decide.c: nothing happens unless the options ask for it ---- */
+void detect_decide_open(detect *d);
+void detect_decide_close(detect *d);
+/* An access is at most so sure not to race. */
+void detect_decide(detect *d, const hb_touch *t, detect_verdict verdict);
+void detect_decide_racing(detect *d, const detect_access accesses[2], uint32_t warning);
+/* After the warnings have their final order. */
+void detect_decide_finish(detect *d);
 
 /* --- race.c, deadlock.c, identity.c, rank.c, suppress.c ---- */
 void detect_races(detect *d);

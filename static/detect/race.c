@@ -40,6 +40,7 @@ typedef struct {
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
+    uint8_t verdict; /* detect_verdict, as far as it does not race */
     int floor;  /* the least that one of its classes costs */
     uint32_t company; /* the stances of its classes, by number */
     bool found;
@@ -227,7 +228,10 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         const hb_place *place = &hb_places(d->h, t)[en->place];
         hb_point point = {t->instance, t->insn};
         uint32_t set = hb_locks_at(d->h, point);
-        if (set == UINT32_MAX) continue; /* never reached */
+        if (set == UINT32_MAX) { /* never reached */
+            detect_decide(d, t, DETECT_UNREACHED);
+            continue;
+        }
         uint64_t key = map_hash(((uint64_t)t->func << 32 | t->insn) * 31 + (uint64_t)en->extent * 4 + (t->flags & (IR_READ | IR_WRITE)));
         uint32_t *at = map_at(&known, key & ~(1ull << 63));
         if (*at == MAP_NONE) {
@@ -313,6 +317,12 @@ static const hb_place *place_of(const search *s, const member *m)
     return &hb_places(s->d->h, &s->touches[m->touch])[m->place];
 }
 
+static void judge(group *a, group *b, detect_verdict verdict)
+{
+    if (a->verdict < verdict) a->verdict = (uint8_t)verdict;
+    if (b->verdict < verdict) b->verdict = (uint8_t)verdict;
+}
+
 /* Two members that nothing tells apart; false: there are none. */
 static bool find_members(search *s, const class *a, const class *b, const member **ma, const member **mb)
 {
@@ -376,7 +386,7 @@ enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
 static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
     detect *d = s->d;
-    const group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
+    group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
     bool found = false;
     for (uint32_t i = a->first; i != HB_NONE; i = s->classes.data[i].next)
         for (uint32_t k = ga == gb ? i : b->first; k != HB_NONE; k = s->classes.data[k].next) {
@@ -386,13 +396,16 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             d->stats.pairs++;
             if (guarded(s, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
+                judge(a, b, DETECT_GUARDED);
                 continue;
             }
             hb_meeting how = HB_MEET_SURE;
             if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &how)) {
                 d->stats.pairs_ordered++;
+                judge(a, b, DETECT_ORDERED);
                 continue;
             }
+            judge(a, b, DETECT_APART); /* or racing */
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
                                 .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
@@ -449,8 +462,11 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
         w->accesses[1] = accesses[0];
     }
     uint32_t *known = map_at(&s->looks, look_of(d, w));
-    if (*known == MAP_NONE) {
-        *known = d->warnings.len;
+    const bool is_new = *known == MAP_NONE;
+    if (is_new) *known = d->warnings.len;
+    w->number = *known;
+    detect_decide_racing(d, accesses, *known);
+    if (is_new) {
         vec_push(&d->warnings, *w);
         return;
     }
@@ -499,6 +515,7 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
     if (meet == MEET_NEVER) {
         s->d->stats.pairs++;
         s->d->stats.pairs_ordered++;
+        judge(ga, gb, DETECT_ORDERED);
         return;
     }
     int unsure = detect_rank_unsure(), fa = ga->floor, fb = gb->floor;
@@ -518,9 +535,23 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
     if (new_b) pairs[b] = pair;
 }
 
+/* What became of the groups: whoever races is told of by report, at once or when what it waits for is settled. */
+static void decide(search *s)
+{
+    for (uint32_t g = 0; s->d->decider && g < s->groups.len; g++) {
+        const group *of = &s->groups.data[g];
+        const hb_touch *t = &s->touches[s->members.data[s->classes.data[of->first].first].touch];
+        detect_decide(s->d, t, of->atomic ? DETECT_ATOMIC : of->verdict ? of->verdict : DETECT_UNSHARED);
+    }
+}
+
 static void search_object(search *s, uint32_t first, uint32_t end)
 {
-    if (!is_shared(s, first, end)) return;
+    if (!is_shared(s, first, end)) {
+        for (uint32_t e = first; e < end; e++)
+            detect_decide(s->d, &s->touches[s->entries.data[e].touch], DETECT_UNSHARED);
+        return;
+    }
     make_groups(s, first, end);
     for (uint32_t g = 0; g < s->groups.len; g++)
         s->groups.data[g].company = company_number(s, &s->groups.data[g]);
@@ -562,6 +593,7 @@ static void search_object(search *s, uint32_t first, uint32_t end)
         report(s, &of->best, pairs[g].accesses, pairs[g].place);
     }
     free(pairs);
+    decide(s);
 }
 
 static bool is_racy(const search *s, const hb_extent *x)
@@ -591,8 +623,12 @@ static void settle_deferred(search *s)
             report(s, &p->warning, p->accesses, p->place);
         }
     }
-    for (uint32_t i = 0; i < s->deferred.len; i++)
-        s->d->stats.pairs_handed += !s->deferred.data[i].done;
+    for (uint32_t i = 0; i < s->deferred.len; i++) {
+        const deferred_pair *p = &s->deferred.data[i];
+        s->d->stats.pairs_handed += !p->done;
+        for (unsigned k = 0; k < 2 && !p->done; k++)
+            detect_decide(s->d, &s->touches[p->accesses[k].touch], DETECT_HANDED);
+    }
 }
 
 /* Plain loads of what is declared atomic, or changed by atomic instructions, when the function branches on what they find. */

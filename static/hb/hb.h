@@ -127,8 +127,21 @@ typedef struct {
     uint32_t lock_calls, lock_calls_unknown; /* calls that take locks; those of which it is not known which one */
 } hb_statistics;
 
+typedef enum { /* why an access, or some place of it, is in no touch */
+    HB_LEFT_OUT_LOST,    /* it may be to too many places, or to none that is known: nothing is known of it */
+    HB_LEFT_OUT_UNKNOWN, /* it may also be to memory that nothing is known of */
+    HB_LEFT_OUT_OWN      /* all its places are of its own thread, or constant */
+} hb_reason_left_out;
+
+typedef struct {
+    uint32_t func, insn;
+    uint16_t flags; /* as in hb_touch */
+    uint8_t why;    /* hb_reason_left_out */
+} hb_left_out;
+
 typedef struct {
     bool open;  /* exported functions may be called by anybody */
+    bool notes; /* note what is left out: hb_left_outs */
     /* What functions of the user's own mean; NULL: nothing. May be NULL itself. */
     const sync_entry *(*sync)(const void *with, const char *name);
     const void *with;
@@ -173,6 +186,8 @@ bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, hb_m
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
 const hb_place *hb_places(const hb *h, const hb_touch *touch);
+/* Accesses that make no pairs, or not all of them, once for each instance; none unless hb_options asked for notes. */
+const hb_left_out *hb_left_outs(const hb *h, uint32_t *count);
 const hb_extent *hb_extent_at(const hb *h, uint32_t extent);
 bool hb_overlap(const hb_extent *a, const hb_extent *b);
 /* An object that never leaves the thread that owns it. */

@@ -172,6 +172,7 @@ struct hb {
     struct hb_letters *letters;
     struct hb_rings *rings;
     VEC(hb_touch) touches;
+    VEC(hb_left_out) left_out;
     VEC(hb_place) places;
     VEC(hb_extent) extents;
     map64 extent_map;

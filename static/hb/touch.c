@@ -114,6 +114,11 @@ static bool is_freed(uint8_t kind)
     return kind != PTA_STATIC && kind != PTA_TLS && kind != PTA_FRAME;
 }
 
+static void leave_out(hb *h, const hb_touch *touch, hb_reason_left_out why)
+{
+    if (h->options.notes) vec_push(&h->left_out, ((hb_left_out){touch->func, touch->insn, touch->flags, (uint8_t)why}));
+}
+
 static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open, bool frees)
 {
     touch.first_place = h->places.len;
@@ -121,6 +126,7 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     if (places->len > MOST_PLACES) {
         h->stats.accesses++;
         h->stats.accesses_lost++;
+        leave_out(h, &touch, HB_LEFT_OUT_LOST);
         return;
     }
     for (uint32_t i = 0; i < places->len; i++) {
@@ -136,14 +142,20 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     h->stats.accesses++;
     h->stats.accesses_unknown += unknown;
     h->stats.accesses_nowhere += !any && !places->len;
+    if (unknown)
+        leave_out(h, &touch, HB_LEFT_OUT_UNKNOWN);
+    else if (!touch.place_count)
+        leave_out(h, &touch, places->len ? HB_LEFT_OUT_OWN : HB_LEFT_OUT_LOST);
     if (touch.place_count) vec_push(&h->touches, touch);
 }
 
-static bool is_lost(hb *h, uint32_t instance, pta_operand what, uint32_t stride)
+static bool is_lost(hb *h, const hb_touch *touch, pta_operand what, uint32_t stride)
 {
+    uint32_t instance = touch->instance;
     if (pta_breadth_in(h->p, instance, what.var) <= MOST_FACTS && !pta_is_broad_in(h->p, instance, what, stride, MOST_PLACES)) return false;
     h->stats.accesses++;
     h->stats.accesses_lost++;
+    leave_out(h, touch, HB_LEFT_OUT_LOST);
     return true;
 }
 
@@ -155,10 +167,10 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
     for (uint32_t a = 0; a < count; a++) {
         const pta_access *access = &accesses[a];
         if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
-        if (is_lost(h, instance, access->base, access->stride)) continue;
-        pta_access_places_in(h->p, instance, access, places);
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
+        if (is_lost(h, &touch, access->base, access->stride)) continue;
+        pta_access_places_in(h->p, instance, access, places);
         add_touch(h, touch, places, access->width, access->flags & IR_REP, false);
     }
 }
@@ -173,11 +185,11 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         if (ranges[i].size_arg >= 0 && ranges[i].size_arg < PTA_SIZES && c->sizes[ranges[i].size_arg].exact)
             size = c->sizes[ranges[i].size_arg].multiple;
         if (ranges[i].times_arg >= 0) size = 0;
-        if (is_lost(h, instance, c->args[ranges[i].arg], PTA_SAME)) continue;
-        hb_points_to(h, instance, c->args[ranges[i].arg], places);
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
                           .width = size && size < UINT16_MAX ? (uint16_t)size : 0};
+        if (is_lost(h, &touch, c->args[ranges[i].arg], PTA_SAME)) continue;
+        hb_points_to(h, instance, c->args[ranges[i].arg], places);
         add_touch(h, touch, places, size, !size, ranges[i].frees);
     }
 }
@@ -241,6 +253,7 @@ void hb_touches_open(hb *h)
 void hb_touches_close(hb *h)
 {
     vec_free(&h->touches);
+    vec_free(&h->left_out);
     vec_free(&h->places);
     vec_free(&h->extents);
     map_free(&h->extent_map);
@@ -252,6 +265,12 @@ const hb_touch *hb_touches(const hb *h, uint32_t *count)
 {
     *count = h->touches.len;
     return h->touches.data;
+}
+
+const hb_left_out *hb_left_outs(const hb *h, uint32_t *count)
+{
+    *count = h->left_out.len;
+    return h->left_out.data;
 }
 
 const hb_place *hb_places(const hb *h, const hb_touch *touch)

@@ -230,8 +230,8 @@ static void claim(placer *p, plan_site *site, place_operand *operand, fate why)
     vec_push(&p->draft->actions, operand->action);
 }
 
-/* `end`: of the block's instructions. */
-static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachable, plan_site *site)
+/* `end`: of the block's instructions; `opinion`: or NULL. */
+static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachable, const place_opinion *opinion, plan_site *site)
 {
     plan_draft *draft = p->draft;
     const ir_func *ir = reachable ? p->func->ir : NULL;
@@ -243,15 +243,14 @@ static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachab
         draft->unplanned += has_access;
         return;
     }
-    const place_warned_site *warned = p->options->warned ? place_warned_at(p->options->warned, insn->addr) : NULL;
-    if (warned) site->warnings = draft_string(draft, warned->ids);
+    const bool warned = site->warnings;
     bool taken[PLACE_OPERANDS] = {false};
     for (unsigned i = 0; i < decoded.operand_count; i++) {
         place_operand *operand = &decoded.operands[i];
         ir_value access = ir ? take_access(p, operand, taken, number, decoded.operand_count) : 0;
         if (ir && !access) continue;
         fate what = judge(p, insn->addr, &decoded, operand, access);
-        if (what == FATE_CHECK && access && decoded.is_vector && !p->options->warned &&
+        if (what == FATE_CHECK && access && decoded.is_vector && !p->options->only_warned &&
             is_written_soon(p, number, end, &ir->insns[access]))
             what = FATE_COVERED;
         switch (what) {
@@ -263,7 +262,9 @@ static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachab
         case FATE_COVERED: draft->planned++; break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
-            if (p->options->warned && !warned) break; /* not asked for */
+            if (p->options->only_warned && !warned) break; /* not asked for */
+            if (p->options->claims && opinion)
+                operand->action.claim = operand->action.flags & PLAN_WRITE ? opinion->write_claim : opinion->read_claim;
             __attribute__((fallthrough));
         case FATE_SYNC:
             draft->planned++;
@@ -366,9 +367,12 @@ static void place_function(placer *p)
             uint32_t number = block->first_insn + i;
             const lift_insn *insn = &func->insns[number];
             plan_site site = {.addr = insn->addr, .length = insn->len, .first_action = p->draft->actions.len};
-            place_insn_at(p, number, block->first_insn + block->insn_count, reachable, &site);
+            const place_opinion *opinion = p->options->opinions ? place_opinion_at(p->options->opinions, insn->addr) : NULL;
+            if (opinion && opinion->ids) site.warnings = draft_string(p->draft, opinion->ids);
+            place_insn_at(p, number, block->first_insn + block->insn_count, reachable, opinion, &site);
             if (is_call(insn)) site.flags = PLAN_CALL;
             if (!site.action_count && !site.flags) continue;
+            if (opinion && opinion->decided) site.flags |= PLAN_DECIDED;
             site.window = window_of(func, block, number);
             site.dead = dead_before(func, number, reachable);
             site.early = early_of(p, &site, number, func->complete ? block->first_insn : number, first_site);

@@ -3,7 +3,7 @@
  *   operand.c   the memory operands of one machine instruction, as actions of a plan
  *   every.c     place_every: a check at every access that another thread might touch
  *   draft.c     the plan while it is being made: sites, actions, sources, objects, strings
- *   warned.c    which instructions take part in static warnings
+ *   opinion.c   what the analysis thinks of each instruction: warnings, and claims for an audit
  *   unwind.c    how to find callers, from the module's unwind tables
  *   write.c     its bytes, and the file
  *
@@ -66,26 +66,30 @@ void draft_finish(plan_draft *draft);
 
 void draft_unwind(plan_draft *draft); /* all rows of the module; by draft_finish */
 
-/* --- warnings (warned.c) ------------------------------------------------------------------------------------------ */
+/* --- opinions (opinion.c) ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     uint64_t addr; /* of an instruction */
-    char *ids;     /* of the warnings that it takes part in, separated by blanks */
-} place_warned_site;
-typedef VEC(place_warned_site) place_warned; /* by address */
+    char *ids;     /* of the warnings that it takes part in, separated by blanks; NULL: none */
+    uint8_t read_claim, write_claim; /* PLAN_CLAIM_*: why its read, its write, cannot race */
+    bool decided;  /* PLAN_DECIDED */
+} place_opinion;
+typedef VEC(place_opinion) place_opinions; /* by address */
 
 /* Analyses the module by itself. An error leaves it empty. */
-int place_find_warned(lift_module *module, int jobs, place_warned *out, race_error *error);
-const place_warned_site *place_warned_at(const place_warned *w, uint64_t addr); /* or NULL */
-void place_warned_free(place_warned *w);
+int place_ask(lift_module *module, int jobs, place_opinions *out, race_error *error);
+const place_opinion *place_opinion_at(const place_opinions *all, uint64_t addr); /* or NULL */
+void place_opinions_free(place_opinions *all);
 
 /* --- placement (every.c) ------------------------------------------------------------------------------------------ */
 
 /* A check at every access, except those that certainly are of this thread alone or of memory that nobody writes; atomic
  * accesses become synchronisation. Requires a module lifted with IR. The draft is started and finished here. */
 typedef struct {
-    const place_warned *warned; /* only these accesses are checked, and their warnings noted; NULL: all */
-    bool claims; /* accesses that need no check become sites too, with the reason as their claim: for an audit */
+    const place_opinions *opinions; /* noted at the sites; or NULL */
+    bool only_warned; /* only accesses that take part in warnings are checked */
+    bool claims; /* accesses that need no check become sites too, and what cannot race says so, with the reason as their claim:
+                    for an audit */
 } place_options;
 void place_every(const lift_module *module, const place_options *options, plan_draft *draft);
 

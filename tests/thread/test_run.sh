@@ -50,6 +50,8 @@ echo "int main(void) { return 0; }" >nothing.c
 gcc nothing.c -o nothing || exit 1
 expect 0 "$RACE" run --log logs ./nothing # what an earlier run left there is not its own
 expect_error "$RACE" run --log nowhere/logs ./racy
+expect_error "$RACE" run --log /proc/self ./racy
+error_has "/proc/self: cannot be written"
 case $engine in
 probe) run env LD_PRELOAD="$RACE_BUILD/librace_probe.so" RACE_OPTIONS="-plan .race/plans -log /proc/nowhere" ./racy ;;
 *) run "$RACE_DYNAMORIO/bin64/drrun" -quiet -c "$RACE_BUILD/librace.so" -plan .race/plans -log /proc/nowhere -- ./racy ;;
@@ -81,11 +83,31 @@ done
 [ "$(cat data)" = data ] || fail "reports are in a file of the program's: $(head -3 data)"
 ! ls logs.stderr/*.unseen >/dev/null 2>&1 || fail "what was shown in the end is kept"
 
-# An audit checks what the analysis calls harmless: it is right about these programs.
+# An audit checks what the analysis calls harmless: it is right about these programs, says what it claims and how much of it has
+# run, and has predicted the race.
 gcc -g -O1 -pthread "$here/ordered.c" -o ordered || exit 1
-expect 0 "$RACE" run --audit ./ordered
+expect 0 "$RACE" run --audit --format json --output ordered.json ./ordered
+for claim in ordered guarded; do
+    [ "$("$RACE_TOOLS/json_get" ordered.json "stats.claims_${claim}_ran")" -gt 0 ] || fail "no access that is called $claim has run"
+done
 expect 66 "$RACE" run --audit --stats ./racy
 grep -q 'the analysis is wrong' "$work/err" && fail "the analysis is wrong about racy.c: $(grep -A3 wrong "$work/err")"
+expect 66 "$RACE" run --audit --format json --output racy.json ./racy
+case $("$RACE_TOOLS/json_get" racy.json races.0.warnings.0) in R*) ;; *) fail "no warning has predicted the race" ;; esac
+
+# It finds claims that are wrong, whichever they are; nobody else looks at them.
+mkdir wrong
+for claim in local ordered guarded; do
+    "$RACE_TOOLS/makeplan" --claim $claim wrong ./racy >"$work/made" || fail "no plan"
+    expect 66 "$RACE" run --plan wrong --audit ./racy
+    error_has "WARNING: race: the analysis is wrong: it calls an access $claim"
+    [ "$(grep -c "^SUMMARY: race: audit: not $claim: [a-z]* racy.c:[0-9]* in [a-z]*, [a-z]* racy.c:[0-9]* in [a-z]*$" "$work/err")" = 1 ] ||
+        fail "the wrong claim: $(grep SUMMARY "$work/err")"
+    error_has "the analysis is wrong about 1 pair of accesses"
+    expect 66 "$RACE" run --plan wrong --audit --format json --output wrong.json ./racy
+    [ "$("$RACE_TOOLS/json_get" wrong.json audit.0.claim)" = $claim ] || fail "no wrong claim in the JSON"
+    expect 0 "$RACE" run --plan wrong ./racy
+done
 
 # Two libraries with one build id: each has its sites.
 gcc -g -O1 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libone.so || exit 1
@@ -109,6 +131,18 @@ if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
 else
     echo "no file system can be mounted here: the full disk was not tried"
 fi
+
+# Files that must not grow (ulimit -f): our logs do not end the program by SIGXFSZ; a plan that cannot be written is an error.
+within() { # COMMAND...: what it prints goes to `said`, which the limit is not for; its exit code is the last line
+    (ulimit -f 1 && "$@"; echo "code $?") 2>&1 | cat >said
+    checks=$((checks + 1))
+}
+within "$RACE" run ./racy
+grep -q '^WARNING: race: data race' said && grep -q '^code 66$' said || fail "files that must not grow: $(tail -2 said)"
+[ "$(grep -c 'the event log cannot be written' said)" = 1 ] || fail "files that must not grow: $(grep -c 'event log' said) lines"
+within "$RACE" run --state small ./racy
+grep -q '^race: small/plans/.*: cannot be written: File too large$' said && grep -q '^code 2$' said || fail "a plan that must not grow: $(cat said)"
+[ "$(wc -l <said)" = 2 ] || fail "a plan that must not grow: $(cat said)"
 
 # With the rights of another user nothing can be watched; a child like that runs as it would.
 echo '#include <stdio.h>

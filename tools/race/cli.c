@@ -70,11 +70,13 @@ void cli_prepare(void)
         if (null >= 0 && null != fd) close(null);
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that must not grow is an error like a full disk */
 }
 
 void cli_restore_signals(void)
 {
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
 }
 
 /* --- the command line --------------------------------------------------------------------------------------------- */

@@ -99,6 +99,22 @@ static char *temporary(const char *state, const char *what)
     return NULL;
 }
 
+/* The folder that the user wants logs in. They say what was found: without them there would be no exit code. */
+static int make_log(const char *path)
+{
+    int code = run_make_directory(path);
+    char *trial = base_format("%s/race.trial.XXXXXX", path);
+    int fd = code == EXIT_CLEAN ? mkostemp(trial, O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        close(fd);
+        unlink(trial);
+    } else if (code == EXIT_CLEAN) {
+        code = cli_error("%s: cannot be written: %s", path, strerror(errno));
+    }
+    free(trial);
+    return code;
+}
+
 /* Folders and plans. An exit code. */
 static int prepare(run_request *r, run_paths *p)
 {
@@ -114,7 +130,7 @@ static int prepare(run_request *r, run_paths *p)
         code = run_plan_program(r, p->program, plans);
     if (code == EXIT_CLEAN && !(p->plans = absolute(plans))) code = EXIT_USAGE;
     if (code == EXIT_CLEAN && r->suppressions && !(p->suppressions = absolute(r->suppressions))) code = EXIT_USAGE;
-    if (code == EXIT_CLEAN && r->log) code = run_make_directory(r->log);
+    if (code == EXIT_CLEAN && r->log) code = make_log(r->log);
     p->own_log = !r->log;
     char *log = NULL, *ask = NULL;
     if (code == EXIT_CLEAN) log = r->log ? base_format("%s", r->log) : temporary(r->state, "log");

@@ -2,6 +2,7 @@
 #include "tools/race/run.h"
 
 #include "include/race/event.h"
+#include "include/race/plan.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,27 +48,44 @@ static json_t *place_json(const event_record *r, uint32_t first, uint32_t count)
     return o;
 }
 
-/* Ids of warnings that both sides take part in, or either when one has none. */
-static void add_warnings(json_t *list, const event_record *r, const event_side *s)
+static const char *warnings_of(const event_record *r, const event_side *s)
 {
-    if (!s->frame_count) return;
-    const char *text = event_string(r, event_frames(r)[s->first_frame].warnings);
-    while (*text) {
-        size_t len = strcspn(text, " ");
-        bool known = false;
-        for (size_t i = 0; i < json_array_size(list) && len; i++) {
-            const char *there = json_string_value(json_array_get(list, i));
-            known |= strlen(there) == len && !memcmp(there, text, len);
-        }
-        if (len && !known) json_array_append_new(list, json_stringn(text, len));
-        text += len + (text[len] == ' ');
+    return s->frame_count ? event_string(r, event_frames(r)[s->first_frame].warnings) : "";
+}
+
+/* Whether an id is one of a list that is separated by blanks. */
+static bool has_id(const char *ids, const char *id, size_t len)
+{
+    for (const char *at = ids; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == len && !memcmp(at, id, len)) return true;
+    return false;
+}
+
+static void add_ids(json_t *list, const char *ids, const char *also_in)
+{
+    for (const char *at = ids; *at; at += strcspn(at, " "), at += *at == ' ') {
+        const size_t len = strcspn(at, " ");
+        if (len && (!also_in || has_id(also_in, at, len))) json_array_append_new(list, json_stringn(at, len));
     }
+}
+
+/* The warnings that predict a race: those that both sides take part in; or, since an access that races with many is shown with
+ * one of them, those of either if each has some. */
+static json_t *warnings_json(const event_record *r, const event_side sides[2])
+{
+    json_t *list = json_array();
+    const char *ids[2] = {warnings_of(r, &sides[0]), warnings_of(r, &sides[1])};
+    add_ids(list, ids[0], ids[1]);
+    if (json_array_size(list) || !*ids[0] || !*ids[1]) return list;
+    add_ids(list, ids[0], NULL);
+    add_ids(list, ids[1], NULL);
+    return list;
 }
 
 static json_t *race_json(const event_record *r, int pid)
 {
     const event_race *e = (const event_race *)r;
-    json_t *o = json_object(), *location = json_object(), *accesses = json_array(), *warnings = json_array();
+    json_t *o = json_object(), *location = json_object(), *accesses = json_array();
     json_object_set_new(location, "name", cli_json(event_string(r, e->location)));
     json_object_set_new(location, "size", json_integer((json_int_t)e->location_size));
     json_object_set_new(location, "address", hex(e->addr));
@@ -81,12 +99,11 @@ static json_t *race_json(const event_record *r, int pid)
         json_object_set_new(access, "size", json_integer(s->size));
         json_object_set_new(access, "thread", json_integer(s->thread));
         json_array_append_new(accesses, access);
-        add_warnings(warnings, r, s);
     }
     json_object_set_new(o, "pid", json_integer(pid));
     json_object_set_new(o, "location", location);
     json_object_set_new(o, "accesses", accesses);
-    json_object_set_new(o, "warnings", warnings);
+    json_object_set_new(o, "warnings", warnings_json(r, e->sides));
     if (e->claim) json_object_set_new(o, "claim", cli_json(event_string(r, e->claim)));
     return o;
 }
@@ -135,6 +152,14 @@ static void add_exit(json_t *json, const event_exit *e)
     };
     for (unsigned i = 0; i < sizeof members / sizeof *members; i++)
         add_number(stats, members[i].name, members[i].value);
+    for (uint8_t i = 1; i < PLAN_CLAIMS; i++) {
+        if (!e->claims[i]) continue;
+        char *name = base_format("claims_%s", plan_claim_text(i)), *ran = base_format("claims_%s_ran", plan_claim_text(i));
+        add_number(stats, name, e->claims[i]);
+        add_number(stats, ran, e->claims_ran[i]);
+        free(name);
+        free(ran);
+    }
 }
 
 typedef struct {

@@ -72,12 +72,11 @@ static int plan_image(const run_request *r, const image *img, const char *plans)
     if (!is_current(path, img)) {
         lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
         plan_draft draft;
-        place_warned warned = {0};
-        bool only_warned = !strcmp(r->scope, "warned");
-        if (only_warned && place_find_warned(module, (int)r->jobs, &warned, &error) < 0)
-            cli_error("%s: %s", img->path, error.text);
-        place_every(module, &(place_options){.warned = only_warned ? &warned : NULL, .claims = r->audit}, &draft);
-        place_warned_free(&warned);
+        place_opinions opinions = {0};
+        bool only_warned = !strcmp(r->scope, "warned"), asked = only_warned || r->audit;
+        if (asked && place_ask(module, (int)r->jobs, &opinions, &error) < 0) cli_error("%s: %s", img->path, error.text);
+        place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit}, &draft);
+        place_opinions_free(&opinions);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
         draft_free(&draft);
         lift_close(module);

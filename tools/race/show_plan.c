@@ -50,8 +50,6 @@ static void print_address(const plan_action *action)
 
 static void print_action(const plan_action *action)
 {
-    static const char *const claims[] = {[PLAN_CLAIM_LOCAL] = "local", [PLAN_CLAIM_READ_ONLY] = "read only",
-                                         [PLAN_CLAIM_ORDERED] = "ordered", [PLAN_CLAIM_GUARDED] = "guarded"};
     if (action->kind == PLAN_CAPTURE)
         printf("  captured%u = ", action->slot);
     else if (action->kind == PLAN_SYNC)
@@ -67,7 +65,7 @@ static void print_action(const plan_action *action)
     } else if (action->count > 1) {
         printf(", %u times, %d apart", action->count, action->stride);
     }
-    if (action->claim) printf(" (%s)", claims[action->claim]);
+    if (action->claim) printf(" (%s)", plan_claim_text(action->claim));
 }
 
 static void print_plan(const plan *p)

@@ -41,6 +41,11 @@ typedef struct {
     plan_unwind unwind[1];
 } test_plan;
 
+static struct { /* what the plan says of put and get */
+    uint8_t claim[2];
+    bool decided[2];
+} opinions;
+
 static void write_plan(void)
 {
     test_plan p;
@@ -69,13 +74,16 @@ static void write_plan(void)
                                      .disp = DATA,
                                      .size = 8,
                                      .count = 1,
-                                     .counter = PLAN_NOTHING};
+                                     .counter = PLAN_NOTHING,
+                                     .claim = opinions.claim[i]};
     /* strings: 1 put, 5 get, 9 main, 14 dir/a.c, 22 total, 28 W1 */
     memcpy(p.strings, "\0put\0get\0main\0dir/a.c\0total\0W1", 31);
     p.sites[0] = (plan_site){.addr = CODE, .first_action = 0, .action_count = 1, .length = 4, .window = 4, .source = 2,
                              .warnings = 28};
     p.sites[1] = (plan_site){.addr = CODE + 4, .first_action = 1, .action_count = 1, .length = 4, .window = 4, .source = 3};
     p.sites[2] = (plan_site){.addr = CODE + 8, .first_action = 2, .length = 5, .window = 5, .flags = PLAN_CALL, .source = 1};
+    for (int i = 0; i < 2; i++)
+        p.sites[i].flags = opinions.decided[i] ? PLAN_DECIDED : 0;
     p.sources[0] = (plan_source){.function = 9, .file = 14, .line = 30};
     p.sources[1] = (plan_source){.function = 1, .file = 14, .line = 10, .outer = 1}; /* put, inlined into main */
     p.sources[2] = (plan_source){.function = 5, .file = 14, .line = 20, .column = 7};
@@ -96,6 +104,7 @@ static void start(void)
 
 void setUp(void)
 {
+    memset(&opinions, 0, sizeof opinions);
     options_default(&options);
     options.plan_dir = ".";
     make_module();
@@ -233,6 +242,60 @@ static void test_the_log_holds_what_was_said_and_survives_a_cut(void)
         }
         TEST_ASSERT_TRUE(cut.at == size || cut.cut);
     }
+}
+
+/* A race, told by an audit of a plan with `opinions`: what the event is, and its claim in `claim`. */
+static event_kind audit(char claim[32])
+{
+    write_plan();
+    memset(&host, 0, sizeof host);
+    options.audit = true;
+    options.log_dir = "logs";
+    start();
+    report_module *m = load();
+    uint8_t ran[3] = {1, 0, 1};
+    m->ran = ran;
+    make_race(m);
+    report_summary(r);
+    event_reader reader = log_reader();
+    const event_record *e;
+    event_kind kind = EVENT_KINDS;
+    *claim = 0;
+    while (event_next(&reader, &e) == EVENT_OK) {
+        if (e->kind == EVENT_RACE || e->kind == EVENT_AUDIT) {
+            kind = e->kind;
+            snprintf(claim, 32, "%s", event_string(e, ((const event_race *)e)->claim));
+        } else if (e->kind == EVENT_EXIT) {
+            const event_exit *x = (const event_exit *)e;
+            uint8_t of[2] = {opinions.claim[0], opinions.claim[1]};
+            if (of[0]) TEST_ASSERT_EQUAL_UINT64(of[0] == of[1] ? 2 : 1, x->claims[of[0]]);
+            if (of[0]) TEST_ASSERT_EQUAL_UINT64(1, x->claims_ran[of[0]]);
+            if (of[1] && of[0] != of[1]) TEST_ASSERT_EQUAL_UINT64(0, x->claims_ran[of[1]]);
+        }
+    }
+    return kind;
+}
+
+static void test_an_audit_tells_wrong_claims_from_what_was_not_decided(void)
+{
+    char claim[32];
+    TEST_ASSERT_EQUAL(EVENT_RACE, audit(claim));
+    TEST_ASSERT_EQUAL_STRING(EVENT_UNDECIDED, claim);
+    opinions.decided[0] = opinions.decided[1] = true; /* a race that the analysis may have warned of */
+    TEST_ASSERT_EQUAL(EVENT_RACE, audit(claim));
+    TEST_ASSERT_EQUAL_STRING("", claim);
+    opinions.claim[1] = PLAN_CLAIM_GUARDED;
+    TEST_ASSERT_EQUAL(EVENT_AUDIT, audit(claim));
+    TEST_ASSERT_EQUAL_STRING("guarded", claim);
+    TEST_ASSERT_NOT_NULL(strstr(report_test_said(&host), "SUMMARY: race: audit: not guarded: read a.c:20 in get, write a.c:10 in put\n"));
+    opinions.decided[0] = false; /* it was not compared with this one */
+    TEST_ASSERT_EQUAL(EVENT_RACE, audit(claim));
+    TEST_ASSERT_EQUAL_STRING(EVENT_UNDECIDED, claim);
+    opinions.claim[0] = PLAN_CLAIM_LOCAL; /* of whoever comes */
+    TEST_ASSERT_EQUAL(EVENT_AUDIT, audit(claim));
+    opinions.claim[1] = PLAN_CLAIM_NONE;
+    TEST_ASSERT_EQUAL(EVENT_AUDIT, audit(claim));
+    TEST_ASSERT_EQUAL_STRING("local", claim);
 }
 
 static void test_a_damaged_log_is_never_believed(void)
@@ -398,6 +461,7 @@ int main(void)
     RUN_TEST(test_a_plan_of_another_build_is_refused_with_one_line);
     RUN_TEST(test_a_race_is_told_once_with_both_sides);
     RUN_TEST(test_the_log_holds_what_was_said_and_survives_a_cut);
+    RUN_TEST(test_an_audit_tells_wrong_claims_from_what_was_not_decided);
     RUN_TEST(test_a_damaged_log_is_never_believed);
     RUN_TEST(test_a_log_that_cannot_be_written_is_said_and_the_rest_goes_on);
     RUN_TEST(test_a_fork_has_logs_of_its_own);
