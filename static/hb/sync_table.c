@@ -119,8 +119,10 @@ const sync_entry hb_sync_table[] = {
     PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),
     PLAIN("pthread_setspecific tss_set", SYNC_SET_KEY, 1),
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
-    PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
-    PLAIN("event_new", SYNC_EVENT, 0),
+    PLAIN("event_assign", SYNC_EVENT, 1),
+    PLAIN("event_new event_base_once evconnlistener_new evconnlistener_new_bind", SYNC_EVENT, 0),
+    PAIR("bufferevent_setcb", SYNC_EVENT, 0, 16), /* where the models of static/pointer have its base */
+    PAIR("evconnlistener_set_cb", SYNC_EVENT, 0, 0),
     PAIR("event_set", SYNC_EVENT, 0, 64), /* struct event has its base there: event_base_set comes later */
     PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),
     PLAIN("event_dispatch event_loop g_main_loop_run gtk_main g_main_context_iteration", SYNC_DISPATCH, -1),
