@@ -76,6 +76,24 @@ static bool waited(const detect *d, const detect_pair *pair, const detect_warnin
     return w->rank < LOW && hb_has_waited(d->h, pair->origin[side], (hb_point){pair->touch[side]->instance, pair->touch[side]->insn});
 }
 
+/* It is not known which loop runs an event, and one of those that may is of the other side's thread. */
+static bool may_be_one_thread(const hb_origin *origins, uint32_t event, uint32_t other)
+{
+    const hb_origin *o = &origins[event];
+    if (o->kind != HB_EVENT || o->certain) return false;
+    for (uint32_t i = 0; i < o->carriers.len; i++)
+        if (o->carriers.data[i] == other) return true;
+    return false;
+}
+
+static bool shares_optional(const detect *d, const detect_pair *pair)
+{
+    hb_point at[2];
+    for (unsigned i = 0; i < 2; i++)
+        at[i] = (hb_point){pair->touch[i]->instance, pair->touch[i]->insn};
+    return hb_share_optional(d->h, at[0], at[1]);
+}
+
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
 {
     uint32_t count;
@@ -112,6 +130,10 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         because(w, "no locks are held, but one side has waited for a condition or an atomic variable", UNSURE);
     else
         because(w, "no locks are held", 4);
+    if (w->rank < LOW && !(held[0] && held[1]) && shares_optional(d, pair))
+        because(w, "both sides take a lock, which may be the same one, but only on a condition", UNSURE);
+    if (may_be_one_thread(origins, pair->origin[0], pair->origin[1]) || may_be_one_thread(origins, pair->origin[1], pair->origin[0]))
+        because(w, "the event may run in the thread of the other side", 10);
     if (pair->unmeant) because(w, "they meet only if no call on the way that may wait for the thread has done so", UNSURE);
     if (w->rank < LOW && hb_handed(d->h, pair->touch[0], pair->place[0]) && hb_handed(d->h, pair->touch[1], pair->place[1]))
         because(w, "both sides have come to the object under a lock, or have made it: it may have been handed over", UNSURE);

@@ -9,6 +9,7 @@
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
  *                go, and calls; lock_flow.c: in one function; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
+ *   optional.c   locks that are taken on a condition
  *   guard.c      locks as an access sees them, and in words
  *   setup.c      what is set up before a thread begins and stays so
  *   given.c      what was so when a thread was created and stays so
@@ -254,6 +255,8 @@ bool hb_has_waited(hb *h, uint32_t origin, hb_point at);
 void hb_wait_mark(hb *h, uint32_t func, uint32_t insn);
 /* Whether some lock of one set may be one of the other's, as far as it is known which ones they are. */
 bool hb_may_share_lock(hb *h, uint32_t a, uint32_t b);
+/* The same of two points, of locks that are taken on conditions. */
+bool hb_share_optional(hb *h, hb_point a, hb_point b);
 /* Whether a set has what a user would call a lock. */
 bool hb_holds_locks(const hb *h, uint32_t set);
 /* The locks of a set that a user would call so, one after the other; false: no more. */

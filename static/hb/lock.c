@@ -366,9 +366,10 @@ bool hb_compares(const hb *h, hb_point at, uint32_t a, uint32_t b)
     return found;
 }
 
-void hb_locks_open(hb *h)
+void hb_locks_open(hb *h, bool optional)
 {
     h->locks = base_alloc_zero(1, sizeof *h->locks);
+    h->locks->optional = optional;
     lockset_open(&h->locks->table);
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);

@@ -59,6 +59,7 @@ typedef struct {
 } lock_argument;
 
 typedef struct hb_locks {
+    bool optional; /* with those that are taken on conditions: optional.c */
     lockset_table table;
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
@@ -141,9 +142,18 @@ void lock_find_robust(hb *h);
 /* A call that may not have taken the lock, as nobody looks whether it has. */
 bool lock_is_lost(const hb *h, uint32_t instance, const hb_call *call, uint32_t places);
 
+/* --- optional.c: of locks that are taken on conditions ---------------------------------------------------------------- */
+
+/* An edge on which a lock is neither taken nor let go of, as it is on the other. */
+bool lock_goes_past(const hb *h, uint32_t instance, uint32_t edge);
+/* A call through a pointer that may be to many functions: one that lets go of other locks than its own is not what is meant. */
+bool lock_is_broad(const hb *h, uint32_t instance, const hb_call *call);
+/* A call through a pointer: what it calls that leaves locks alone is not what is meant. */
+bool lock_ignores_idle(const hb *h, uint32_t instance, const hb_call *call);
+
 /* --- lock.c ----------------------------------------------------------------------------------------------------------- */
 
-void hb_locks_open(hb *h);
+void hb_locks_open(hb *h, bool optional);
 void hb_locks_close(hb *h);
 
 #endif

@@ -86,6 +86,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
     }
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
     bool any = false, idle = false;
+    if (h->locks->optional && lock_is_broad(h, instance, call)) return set;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t callee = h->edges[first + i].callee;
         if (!hb_bit(h->locks->matters, callee)) {
@@ -99,6 +100,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
         else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result))
             result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
+    if (idle && any && result != LOCKSET_ALL && h->locks->optional) idle = !lock_ignores_idle(h, instance, call);
     if (idle || !any) result = lockset_meet(&h->locks->table, result, set);
     if (!any || result == LOCKSET_ALL) return result;
     return sync && sync->kind == SYNC_ONCE ? after_routine(h, instance, result, call) : result;
@@ -472,14 +474,48 @@ static uint32_t over_value(hb *h, uint32_t instance, uint32_t set, value_conditi
     return call ? over_returned(h, instance, set, call, &c, depth) : set;
 }
 
-/* What is gained when a branch goes one way. */
+/* Nothing leads back from a block that only one edge leads to: a program that gives up. */
+static bool gives_up(const lift_func *f, uint32_t edge)
+{
+    uint32_t to = f->edges[edge].to;
+    for (uint32_t e = 0; e < f->edge_count; e++)
+        if (e != edge && f->edges[e].to == to) return false;
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        uint8_t end = f->blocks[b].end_kind;
+        if (b != to && !ir_dominates(f->ir, to, b)) continue;
+        if (end == END_RET || end == END_TAIL || end == END_TAIL_IND || end == END_UNKNOWN || f->blocks[b].tail) return false;
+        for (uint32_t e = f->blocks[b].first_succ; e < f->blocks[b].first_succ + f->blocks[b].succ_count; e++)
+            if (f->edges[e].to != to && !ir_dominates(f->ir, to, f->edges[e].to)) return false;
+    }
+    return true;
+}
+
+/* A lock that could not be taken is not held. Who goes on all the same is taken to have it, as it nearly always has: only what is
+ * done before the program gives up is done without it. */
+static uint32_t over_failure(hb *h, uint32_t instance, const lift_func *f, uint32_t edge, uint32_t set, const value_condition *c)
+{
+    const ir_insn *value = &f->ir->insns[c->a];
+    if (set == LOCKSET_EMPTY || c->b || !c->a || value->op != IR_RESULT || value->var != IR_RAX) return set;
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, f->ir->insns[value->a].insn);
+    const sync_entry *sync = call ? hb_call_sync(h, instance, call) : NULL;
+    if (!sync || sync->kind != SYNC_ACQUIRE || sync->when != SYNC_ALWAYS || sync->lock || sync->other >= 0) return set;
+    lock_name name;
+    lock_name_argument(h, instance, call, (unsigned)sync->arg, 0, sync->shared, &name);
+    bool held = (name.value != UINT32_MAX && lockset_has(&h->locks->table, set, name.value)) ||
+                (name.object != UINT32_MAX && lockset_has(&h->locks->table, set, name.object));
+    if (!held || !hb_condition_means(c, SYNC_NONZERO) || h->locks->robust.len || !gives_up(f, edge)) return set;
+    return lock_release_named(h, instance, set, &name);
+}
+
+/* What is gained when a branch goes one way, or turns out not to be. */
 static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t edge, uint32_t set)
 {
     value_condition c;
     if (set == LOCKSET_ALL || f->blocks[block].end_kind != END_BRANCH) return set;
     if (!value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return set;
     ir_value spin = lock_spin_access(f->ir, &c);
-    return spin ? add_edge_access(h, instance, set, spin, false) : over_value(h, instance, set, c, 0);
+    if (spin) return add_edge_access(h, instance, set, spin, false);
+    return over_failure(h, instance, f, edge, over_value(h, instance, set, c, 0), &c);
 }
 
 /* All blocks, from what is held on entry. Returns what is held at the end. */
@@ -511,6 +547,7 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
                     blocks[other] = LOCKSET_EMPTY;
             }
             for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+                if (h->locks->optional && lock_goes_past(h, instance, e)) continue;
                 uint32_t to = f->edges[e].to, next = lockset_meet(t, blocks[to], over_edge(h, instance, f, block, e, out));
                 if (next == blocks[to]) continue;
                 blocks[to] = next;

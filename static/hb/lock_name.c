@@ -111,6 +111,27 @@ void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t list
     *map_at(&h->locks->lists, out->value) = list;
 }
 
+/* A lock whose address is in a variable of which there is one, and `add` bytes from there. */
+static uint32_t variable_lock(hb *h, uint32_t instance, const value_sum *sum, bool shared)
+{
+    const ir_func *ir = hb_instance_code(h, instance)->ir;
+    if (!sum->known || sum->count != 1 || sum->terms[0].factor != 1 || ir->insns[sum->terms[0].leaf].op != IR_LOAD) return UINT32_MAX;
+    const ir_insn *access = &ir->insns[ir->insns[sum->terms[0].leaf].a];
+    uint32_t count, found = UINT32_MAX;
+    const pta_access *accesses = pta_accesses(h->program, h->instances[instance].func, &count);
+    pta_places places = {0};
+    for (uint32_t a = 0; a < count && found == UINT32_MAX; a++) {
+        if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
+        pta_access_places_in(h->p, instance, &accesses[a], &places);
+        if (places.len != 1 || !places.data[0].exact || h->program->sites.data[places.data[0].site].kind != PTA_STATIC) break;
+        lock_element e = h->locks->table.locks.data[object_lock(h, &places.data[0], shared)];
+        e.b = (uint32_t)sum->add;
+        found = lockset_lock(&h->locks->table, e);
+    }
+    vec_free(&places);
+    return found;
+}
+
 static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
@@ -126,6 +147,7 @@ static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
     lock_name_address(h, h->instances[instance].func, &sum, list, shared, out);
+    if (h->locks->optional && out->object == UINT32_MAX) out->object = variable_lock(h, instance, &sum, shared);
 }
 
 /* The same, asked once: the flow comes by many times. */

@@ -129,6 +129,17 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
     l->lets_all_go = true;
 }
 
+/* The value is what a word holds at what a parameter points to. */
+static int param_that_holds(const ir_func *ir, const value_sum *sum, int64_t *at)
+{
+    if (!sum->known || sum->count != 1 || sum->terms[0].factor != 1 || sum->add) return -1;
+    const ir_insn *load = &ir->insns[sum->terms[0].leaf];
+    if (load->op != IR_LOAD) return -1;
+    value_sum holder = value_address(ir, &ir->insns[load->a]);
+    *at = holder.add + load->imm;
+    return param_of(ir, &holder);
+}
+
 /* What a release that named nothing held means to callers. */
 static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
 {
@@ -138,15 +149,9 @@ static void note_foreign(hb *h, uint32_t instance, const lock_name *name)
         lock_note_release(h, instance, (lock_release){.kind = RELEASE_PARAM, .param = (uint8_t)param, .at = name->sum.add});
         return;
     }
-    if (name->sum.known && name->sum.count == 1 && name->sum.terms[0].factor == 1 && !name->sum.add) {
-        const ir_insn *load = &ir->insns[name->sum.terms[0].leaf];
-        if (load->op == IR_LOAD) {
-            value_sum holder = value_address(ir, &ir->insns[load->a]);
-            int of = param_of(ir, &holder);
-            if (of >= 0)
-                lock_note_release(h, instance, (lock_release){.kind = RELEASE_HOLDER, .param = (uint8_t)of, .at = holder.add + load->imm});
-        }
-    }
+    int64_t at;
+    int holder = param_that_holds(ir, &name->sum, &at);
+    if (holder >= 0) lock_note_release(h, instance, (lock_release){.kind = RELEASE_HOLDER, .param = (uint8_t)holder, .at = at});
     lock_note_release(h, instance, (lock_release){.kind = RELEASE_PLACES, .lock = name->places});
 }
 
@@ -181,6 +186,16 @@ ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg
     return call->value ? ir->args[ir->insns[call->value].a + IR_CALL_RDI + arg] : 0;
 }
 
+/* The variable that holds the address of a lock, at what a parameter of the callee points to: in its place, when there is one such. */
+static bool holder_lock(hb *h, uint32_t instance, const hb_call *call, unsigned param, int64_t at, bool shared, uint32_t *lock)
+{
+    lock_name name;
+    if (!h->locks->optional) return false;
+    lock_name_argument(h, instance, call, param, at, shared, &name);
+    *lock = name.object;
+    return *lock != UINT32_MAX;
+}
+
 static uint32_t drop_holder(hb *h, uint32_t instance, uint32_t set, const hb_call *call, const lock_release *r, bool *found)
 {
     const ir_func *ir = hb_instance_code(h, instance)->ir;
@@ -212,6 +227,8 @@ static uint32_t apply_releases(hb *h, uint32_t instance, uint32_t set, const hb_
             lock_name_argument(h, instance, call, r.param, r.at, false, &name);
             set = lock_release_named(h, instance, set, &name);
         } else if (r.kind == RELEASE_HOLDER) {
+            uint32_t lock;
+            if (holder_lock(h, instance, call, r.param, r.at, false, &lock)) set = lock_drop(h, set, lock, &held);
             set = drop_holder(h, instance, set, call, &r, &held);
         } else if (r.kind == RELEASE_LOCK) {
             set = lock_drop(h, set, r.lock, &found);
@@ -240,7 +257,12 @@ static uint32_t apply_gain(hb *h, uint32_t instance, uint32_t set, const hb_call
             value_sum sum = h->locks->sums.data[e.a];
             const lift_func *f = hb_instance_code(h, callee);
             int param = f ? param_of(f->ir, &sum) : -1;
-            if (param < 0) continue;
+            if (param < 0) {
+                int64_t at;
+                int holder = f ? param_that_holds(f->ir, &sum, &at) : -1;
+                if (holder >= 0 && holder_lock(h, instance, call, (unsigned)holder, at, e.shared, &kept)) set = lockset_add(t, set, kept);
+                continue;
+            }
             lock_name_argument(h, instance, call, (unsigned)param, e.at, e.shared, &name);
             set = lock_add(h, set, &name);
             kept = name.value != UINT32_MAX ? name.value : name.object;

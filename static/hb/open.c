@@ -39,7 +39,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_overlaps_find(h);
     hb_events_place(h);
     hb_semaphores_open(h);
-    hb_locks_open(h);
+    hb_locks_open(h, false);
     hb_gifts_open(h);
     hb_numbers_open(h);
     hb_channels_open(h);
@@ -69,6 +69,7 @@ void hb_close(hb *h)
     map_free(&h->handed);
     hb_numbers_close(h);
     hb_gifts_close(h);
+    hb_optionals_close(h);
     hb_locks_close(h);
     hb_channels_close(h);
     hb_kin_close(h);

@@ -156,6 +156,8 @@ struct hb {
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;
     struct hb_locks *locks;
+    struct hb_locks *optional; /* made on first use, and what they are found by: */
+    struct hb_optionals *optionals;
     struct hb_gifts *gifts;
     struct hb_setups *setups;
     struct hb_givens *givens;
@@ -288,6 +290,9 @@ bool hb_given_fails(hb *h, uint32_t origin, const hb_region *live);
 
 /* --- waited.c ---- */
 void hb_waits_close(hb *h);
+
+/* --- optional.c ---- */
+void hb_optionals_close(hb *h);
 
 /* --- lock.c ---- */
 /* There is but one such object. */

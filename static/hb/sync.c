@@ -45,7 +45,12 @@ uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RA
 {
     uint32_t n = 0;
     for (const char *at = touch->text; *at && n < SYNC_RANGES; n++) {
-        sync_range r = {.write = *at != 'r', .frees = *at == 'f', .arg = (uint8_t)(at[1] - '0'), .size_arg = -1, .times_arg = -1};
+        sync_range r = {.write = *at != 'r' && *at != 'R',
+                        .frees = *at == 'f',
+                        .text = *at == 'W' || *at == 'R',
+                        .arg = (uint8_t)(at[1] - '0'),
+                        .size_arg = -1,
+                        .times_arg = -1};
         at += 2;
         if (*at == ':') {
             r.size_arg = (int8_t)(at[1] - '0');

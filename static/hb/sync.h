@@ -67,7 +67,8 @@ typedef struct {
 typedef struct {
     const char *names;
     const char *text; /* `w0:2 r1:2`: writes what argument 0 points to, as many bytes as argument 2 says; without a colon: an
-                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes; `f0`: frees what argument 0 points to */
+                         unknown number of bytes; `w0:1*2`: as many as the product of two arguments; `r1=8`: eight bytes; `f0`: frees what argument 0 points to;
+                         `W0`, `R0`: the same of text */
 } sync_touch;
 
 extern const sync_entry hb_sync_table[];
@@ -82,6 +83,7 @@ const sync_touch *hb_sync_touch_find(const char *name);
 typedef struct {
     bool write;
     bool frees;
+    bool text;        /* it stays in the array of characters that it begins in */
     uint8_t arg;
     int8_t size_arg;  /* -1: none */
     int8_t times_arg; /* the size is the product of two arguments; -1: it is not */

@@ -15,11 +15,11 @@
 const sync_entry hb_sync_table[] = {
     /* --- locks ---------------------------------------------------------------------------------------------------------- */
     ACQUIRE("pthread_mutex_lock mtx_lock pthread_spin_lock pthread_rwlock_wrlock omp_set_lock omp_set_nest_lock "
-            "uv_mutex_lock uv_rwlock_wrlock g_mutex_lock g_rec_mutex_lock g_rw_lock_writer_lock "
+            "uv_mutex_lock uv_rwlock_wrlock sqlite3_mutex_enter g_mutex_lock g_rec_mutex_lock g_rw_lock_writer_lock "
             "_ZNSt5mutex4lockEv _ZNSt15recursive_mutex4lockEv _ZNSt12shared_mutex4lockEv pthread_mutex_lock_full", 0),
     TRY("pthread_mutex_trylock pthread_mutex_timedlock pthread_mutex_clocklock mtx_trylock mtx_timedlock "
         "pthread_spin_trylock pthread_rwlock_trywrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock "
-        "uv_mutex_trylock uv_rwlock_trywrlock", 0, SYNC_ZERO),
+        "uv_mutex_trylock uv_rwlock_trywrlock sqlite3_mutex_try", 0, SYNC_ZERO),
     TRY("_ZNSt11atomic_flag12test_and_setESt12memory_order _ZNVSt11atomic_flag12test_and_setESt12memory_order", 0, SYNC_ZERO), /* made a lock */
     RELEASE("_ZNSt11atomic_flag5clearESt12memory_order _ZNVSt11atomic_flag5clearESt12memory_order", 0),
     TRY("omp_test_lock omp_test_nest_lock g_mutex_trylock g_rec_mutex_trylock g_rw_lock_writer_trylock", 0, SYNC_NONZERO),
@@ -27,7 +27,7 @@ const sync_entry hb_sync_table[] = {
     TRY_SHARED("pthread_rwlock_tryrdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock uv_rwlock_tryrdlock", 0, SYNC_ZERO),
     TRY_SHARED("g_rw_lock_reader_trylock", 0, SYNC_NONZERO),
     RELEASE("pthread_mutex_unlock mtx_unlock pthread_spin_unlock pthread_rwlock_unlock omp_unset_lock omp_unset_nest_lock "
-            "uv_mutex_unlock uv_rwlock_wrunlock uv_rwlock_rdunlock g_mutex_unlock g_rec_mutex_unlock "
+            "uv_mutex_unlock sqlite3_mutex_leave uv_rwlock_wrunlock uv_rwlock_rdunlock g_mutex_unlock g_rec_mutex_unlock "
             "g_rw_lock_writer_unlock g_rw_lock_reader_unlock _ZNSt5mutex6unlockEv _ZNSt15recursive_mutex6unlockEv "
             "_ZNSt12shared_mutex6unlockEv _ZNSt12shared_mutex13unlock_sharedEv", 0),
     PAIR("_ZSt4lockI*", SYNC_ACQUIRE, 0, 1), /* std::lock of two; never waits for one while it holds the other */
@@ -119,8 +119,10 @@ const sync_entry hb_sync_table[] = {
     PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),
     PLAIN("pthread_setspecific tss_set", SYNC_SET_KEY, 1),
     PLAIN("uv_queue_work", SYNC_TASK, -1), /* its pool is done with it when the loop ends */
-    PLAIN("event_assign event_base_once", SYNC_EVENT, 1),
-    PLAIN("event_new", SYNC_EVENT, 0),
+    PLAIN("event_assign", SYNC_EVENT, 1),
+    PLAIN("event_new event_base_once evconnlistener_new evconnlistener_new_bind", SYNC_EVENT, 0),
+    PAIR("bufferevent_setcb", SYNC_EVENT, 0, 16), /* where the models of static/pointer have its base */
+    PAIR("evconnlistener_set_cb", SYNC_EVENT, 0, 0),
     PAIR("event_set", SYNC_EVENT, 0, 64), /* struct event has its base there: event_base_set comes later */
     PLAIN("event_base_loop event_base_dispatch uv_run", SYNC_DISPATCH, 0),
     PLAIN("event_dispatch event_loop g_main_loop_run gtk_main g_main_context_iteration", SYNC_DISPATCH, -1),
@@ -136,15 +138,15 @@ const sync_touch hb_sync_touches[] = {
     {"bzero explicit_bzero", "w0:1"},
     {"memcmp bcmp", "r0:2 r1:2"},
     {"memchr rawmemchr memrchr", "r0:2"},
-    {"strcpy stpcpy __strcpy_chk __stpcpy_chk", "w0 r1"},
-    {"strncpy stpncpy __strncpy_chk", "w0:2 r1"},
-    {"strcat strncat __strcat_chk __strncat_chk", "w0 r1"},
-    {"strlen strnlen strchr strrchr strdup strndup atoi atol atoll strtol strtoul strtoll strtoull strtod puts perror", "r0"},
-    {"strcmp strncmp strcasecmp strncasecmp strstr strspn strcspn strpbrk", "r0 r1"},
-    {"strtok", "w0 r1"},
-    {"snprintf vsnprintf __snprintf_chk __vsnprintf_chk", "w0:1"},
-    {"sprintf vsprintf __sprintf_chk __vsprintf_chk", "w0"},
-    {"fgets __fgets_chk", "w0:1"},
+    {"strcpy stpcpy __strcpy_chk __stpcpy_chk", "W0 R1"},
+    {"strncpy stpncpy __strncpy_chk", "W0:2 R1"},
+    {"strcat strncat __strcat_chk __strncat_chk", "W0 R1"},
+    {"strlen strnlen strchr strrchr strdup strndup atoi atol atoll strtol strtoul strtoll strtoull strtod puts perror", "R0"},
+    {"strcmp strncmp strcasecmp strncasecmp strstr strspn strcspn strpbrk", "R0 R1"},
+    {"strtok", "W0 R1"},
+    {"snprintf vsnprintf __snprintf_chk __vsnprintf_chk", "W0:1"},
+    {"sprintf vsprintf __sprintf_chk __vsprintf_chk", "W0"},
+    {"fgets __fgets_chk", "W0:1"},
     {"read recv pread pread64 __read_chk __recv_chk recvfrom", "w1:2"},
     {"write send pwrite pwrite64 sendto", "r1:2"},
     {"fread", "w0:1*2"},
@@ -152,6 +154,6 @@ const sync_touch hb_sync_touches[] = {
     {"gettimeofday time", "w0"},
     {"clock_gettime", "w1=16"},
     {"qsort", "w0:1*2"},
-    {"fputs", "r0"},
+    {"fputs", "R0"},
 };
 const uint32_t hb_sync_touch_count = sizeof hb_sync_touches / sizeof *hb_sync_touches;

@@ -1,6 +1,7 @@
 /* Accesses as ranges of objects: those of the code, and those that library functions make for it. */
 #include "static/hb/private.h"
 #include "static/pointer/offset.h"
+#include "static/pointer/shape.h"
 
 static const int64_t FAR = 1ll << 40;
 
@@ -119,7 +120,32 @@ static void leave_out(hb *h, const hb_touch *touch, hb_reason_left_out why)
     if (h->options.notes) vec_push(&h->left_out, ((hb_left_out){touch->func, touch->insn, touch->flags, (uint8_t)why}));
 }
 
-static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, bool open, bool frees)
+/* How many bytes an access goes over. */
+typedef enum {
+    LENGTH_KNOWN,
+    LENGTH_OPEN,  /* to the end of the object */
+    LENGTH_BLOCK, /* as many as somebody says: an array or a struct that it begins with, or begins in, is not left */
+    LENGTH_TEXT   /* up to a zero: the same of the smallest one */
+} touch_length;
+
+/* Where a block ends that begins in a declared array or struct: README, Limits, has it. */
+static void end_block(const hb *h, const pta_place *place, touch_length length, hb_extent *x)
+{
+    const pta_site *site = &h->program->sites.data[place->site];
+    const pta_shape *shape = site->shape;
+    if (!shape || !shape->count || site->kind == PTA_HEAP || length < LENGTH_BLOCK) return;
+    if (!place->exact) {
+        if (place->element || place->end == INT32_MAX || place->least < 0) return;
+        x->low = site->base + place->least;
+        x->high = site->base + place->end;
+        return;
+    }
+    const shape_window *w =
+        &shape->windows[length == LENGTH_TEXT ? shape_around(shape, place->offset) : shape_indexed(shape, place->offset)];
+    if (w->end != INT32_MAX && site->base + w->end < x->high) x->high = site->base + w->end;
+}
+
+static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t width, touch_length length, bool frees)
 {
     touch.first_place = h->places.len;
     bool unknown = false, any = false;
@@ -134,7 +160,8 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
         if (site->kind == PTA_FUNCTION || site->constant || (frees && !is_freed(site->kind))) continue;
         unknown |= site->kind == PTA_EXTERNAL || site->kind == PTA_WILD;
         any = true;
-        hb_extent x = hb_extent_of(h, &places->data[i], width, open);
+        hb_extent x = hb_extent_of(h, &places->data[i], width, length != LENGTH_KNOWN);
+        end_block(h, &places->data[i], length, &x);
         if (hb_stays(h, x.object) || is_thread_state(h, &places->data[i])) continue;
         vec_push(&h->places, (hb_place){number_of(h, &x), places->data[i]});
     }
@@ -171,7 +198,7 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
         if (is_lost(h, &touch, access->base, access->stride)) continue;
         pta_access_places_in(h->p, instance, access, places);
-        add_touch(h, touch, places, access->width, access->flags & IR_REP, false);
+        add_touch(h, touch, places, access->width, access->flags & IR_REP ? LENGTH_OPEN : LENGTH_KNOWN, false);
     }
 }
 
@@ -190,7 +217,8 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
                           .width = size && size < UINT16_MAX ? (uint16_t)size : 0};
         if (is_lost(h, &touch, c->args[ranges[i].arg], PTA_SAME)) continue;
         hb_points_to(h, instance, c->args[ranges[i].arg], places);
-        add_touch(h, touch, places, size, !size, ranges[i].frees);
+        touch_length unknown = ranges[i].frees ? LENGTH_OPEN : ranges[i].text ? LENGTH_TEXT : LENGTH_BLOCK;
+        add_touch(h, touch, places, size, size ? LENGTH_KNOWN : unknown, ranges[i].frees);
     }
 }
 
