@@ -73,9 +73,9 @@ static int copy_file(const char *from, const char *to)
 static bool edit(const law *l, const char *from, const char *to, uint32_t seed)
 {
     extern char **environ;
-    char number[16];
+    char number[16], name[] = "objedit", *in = base_format("%s", from), *out = base_format("%s", to);
     snprintf(number, sizeof number, "%u", seed);
-    char *const argv[] = {"objedit", (char *)from, (char *)to, number, NULL};
+    char *const argv[] = {name, in, out, number, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1, 0);
@@ -83,6 +83,8 @@ static bool edit(const law *l, const char *from, const char *to, uint32_t seed)
     int status = 1;
     if (!posix_spawn(&child, l->objedit, &actions, NULL, argv, environ)) waitpid(child, &status, 0);
     posix_spawn_file_actions_destroy(&actions);
+    free(in);
+    free(out);
     return !status;
 }
 
