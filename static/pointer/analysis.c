@@ -87,7 +87,7 @@ static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *
 {
     for (uint32_t i = 0; i < p->instances_of.data[func].len; i++) {
         const graph_instance *instance = &p->instances.data[p->instances_of.data[func].data[i]];
-        if (instance->live && !instance->waiting) vec_push(out, instance->first_use + stmt);
+        if (instance->live && !instance->waiting) vec_push(out, graph_use_of(instance, stmt));
     }
 }
 
@@ -221,8 +221,11 @@ void pta_close(pta *p)
         vec_free(&p->memories.data[i].exact);
         vec_free(&p->memories.data[i].classes);
     }
-    for (uint32_t i = 0; i < p->instances.len; i++)
+    for (uint32_t i = 0; i < p->instances.len; i++) {
         vec_free(&p->instances.data[i].callers);
+        vec_free(&p->instances.data[i].more_vars);
+        vec_free(&p->instances.data[i].more_stmts);
+    }
     for (uint32_t i = 0; i < p->levels.len; i++)
         vec_free(&p->levels.data[i]);
     for (uint32_t i = 0; i < p->instances_of.len; i++)
@@ -326,7 +329,7 @@ static void close_keys(const pta *p, key_list *keys, bool wild, pta_set *to)
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
 {
     if (var == PTA_NO_VAR) return 0;
-    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + var)].set;
+    const pta_set *set = &p->nodes.data[graph_component(p, graph_var(&p->instances.data[instance], var))].set;
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
@@ -404,7 +407,7 @@ bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, 
     bool wild = false;
     for (uint32_t i = 0, last = NO_NODE; i < of->len; i++) {
         const graph_instance *instance = &p->instances.data[of->data[i]];
-        uint32_t component = graph_component(p, instance->first_node + var);
+        uint32_t component = graph_component(p, graph_var(instance, var));
         if (!instance->live || component == last) continue;
         last = component;
         wild |= set_is_wild(&p->nodes.data[component].set);
@@ -417,7 +420,7 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 {
     vec_clear(out);
     if (what.var != PTA_NO_VAR)
-        component_places(p, graph_component(p, p->instances.data[instance].first_node + what.var), what, stride, out);
+        component_places(p, graph_component(p, graph_var(&p->instances.data[instance], what.var)), what, stride, out);
 }
 
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
@@ -426,7 +429,7 @@ void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t strid
     id_list components = {0};
     for (uint32_t i = 0; i < of->len && what.var != PTA_NO_VAR; i++)
         if (p->instances.data[of->data[i]].live)
-            vec_push(&components, graph_component(p, p->instances.data[of->data[i]].first_node + what.var));
+            vec_push(&components, graph_component(p, graph_var(&p->instances.data[of->data[i]], what.var)));
     bool one = components.len > 0, wild = false;
     for (uint32_t i = 1; i < components.len && one; i++)
         one = components.data[i] == components.data[0];
@@ -465,7 +468,7 @@ static void keep_inside(const pta *p, pta_places *places)
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
 {
     if (what.var == PTA_NO_VAR) return false;
-    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + what.var)].set;
+    const pta_set *set = &p->nodes.data[graph_component(p, graph_var(&p->instances.data[instance], what.var))].set;
     graph_label label = {what.delta, stride};
     uint32_t objects = 0, last = 0; /* no object has number 0 */
     for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {

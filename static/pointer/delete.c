@@ -162,8 +162,9 @@ static void hush(pta *p, uint32_t node);
 static void empty_variables(pta *p, uint32_t instance)
 {
     const graph_instance *i = &p->instances.data[instance];
-    uint32_t first = i->first_node, count = p->program->funcs.data[i->func].var_count;
-    for (uint32_t node = first; node < first + count; node++) {
+    uint32_t count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t node = graph_var(i, v);
         hush(p, node);
         set_of(p, node)->len = set_of(p, node)->loose = 0;
     }
@@ -175,9 +176,9 @@ static void die(pta *p, uint32_t instance)
     i->live = false;
     p->targets_changed = true;
     vec_push(&delete_state(p)->unborn, instance);
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+    uint32_t count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t s = 0; s < count; s++)
-        delete_use(p, first + s);
+        delete_use(p, graph_use_of(&p->instances.data[instance], s));
     if (p->options.algorithm == PTA_IPA) empty_variables(p, instance);
 }
 
@@ -200,8 +201,8 @@ static bool is_passed(const pta *p, const graph_edge *e, uint32_t callee)
     const graph_instance *to = &p->instances.data[callee], *from = &p->instances.data[p->uses.data[e->use].instance];
     const pta_call *call = &p->program->calls.data[graph_stmt(p, e->use)->ref];
     if (e->to >= to->first_node && e->to < to->first_node + PTA_PARAMS) return true;
-    return (e->from == to->first_node + PTA_RET && e->to == from->first_node + call->ret) ||
-           (e->from == to->first_node + PTA_RET2 && e->to == from->first_node + call->ret2);
+    return (e->from == to->first_node + PTA_RET && call->ret != PTA_NO_VAR && e->to == graph_var(from, call->ret)) ||
+           (e->from == to->first_node + PTA_RET2 && call->ret2 != PTA_NO_VAR && e->to == graph_var(from, call->ret2));
 }
 
 void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key)

@@ -93,8 +93,16 @@ typedef struct {
 typedef VEC(call_place) call_list;
 
 typedef struct {
+    uint32_t at, first, count; /* `count` variables, or statements, from `at` on: their nodes, or uses, from `first` on */
+} graph_stretch;
+
+typedef VEC(graph_stretch) stretch_list;
+
+typedef struct {
     uint32_t func, context;
     uint32_t first_node, first_use;
+    uint32_t vars, stmts; /* how many have their nodes and uses there; those that the function got later have them in: */
+    stretch_list more_vars, more_stmts;
     bool live, root;
     bool waiting; /* live, but its statements have yet to take effect */
     uint64_t rank;
@@ -206,6 +214,8 @@ uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint
 void graph_remove_edge(pta *p, uint32_t edge); /* from the lists of both nodes and of its use */
 void graph_make_live(pta *p, uint32_t instance);
 uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
+/* The function has got more variables or statements: its instances, too. */
+void graph_grow_instances(pta *p, uint32_t func);
 /* Adds what a statement of a live instance means as far as it depends on no key, and registers it for keys. */
 void graph_add_use(pta *p, uint32_t use);
 /* The node of the pointer that a use goes through; NO_NODE: it goes through none. */
@@ -234,6 +244,25 @@ static inline set_world graph_world(const pta *p)
 static inline uint32_t graph_component(const pta *p, uint32_t node)
 {
     return p->nodes.data[node].component;
+}
+
+static inline uint32_t graph_in_stretch(const stretch_list *list, uint32_t number)
+{
+    const graph_stretch *s = list->data;
+    while (number >= s->at + s->count)
+        s++;
+    return s->first + (number - s->at);
+}
+
+/* The node of a variable, and the use of a statement, in an instance. */
+static inline uint32_t graph_var(const graph_instance *i, uint32_t var)
+{
+    return var < i->vars ? i->first_node + var : graph_in_stretch(&i->more_vars, var);
+}
+
+static inline uint32_t graph_use_of(const graph_instance *i, uint32_t stmt)
+{
+    return stmt < i->stmts ? i->first_use + stmt : graph_in_stretch(&i->more_stmts, stmt);
 }
 
 static inline const pta_stmt *graph_stmt(const pta *p, uint32_t use)

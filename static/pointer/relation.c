@@ -38,7 +38,7 @@ uint64_t pta_relation_hash(const pta *p)
         key_list keys = {0};
         for (uint32_t v = 0; v < p->program->funcs.data[instance->func].var_count; v++) {
             vec_clear(&keys);
-            set_normal(&p->nodes.data[graph_component(p, instance->first_node + v)].set, graph_world(p), &keys);
+            set_normal(&p->nodes.data[graph_component(p, graph_var(instance, v))].set, graph_world(p), &keys);
             for (uint32_t k = 0; k < keys.len; k++) {
                 const graph_object *o = &p->objects.data[key_object(keys.data[k])];
                 sum += mix(mix(mix(mix(place, v), o->site), contexts[o->context]), key_offset(keys.data[k]));

@@ -464,11 +464,10 @@ static void bear(pta *p)
     while (p->born.len) {
         uint32_t instance = p->born.data[--p->born.len];
         graph_next_step(p); /* what it does is younger than its life */
-        graph_instance *i = &p->instances.data[instance];
-        i->waiting = false;
-        uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+        p->instances.data[instance].waiting = false;
+        uint32_t count = p->program->funcs.data[p->instances.data[instance].func].stmts.len;
         for (uint32_t s = 0; s < count; s++)
-            graph_add_use(p, first + s);
+            graph_add_use(p, graph_use_of(&p->instances.data[instance], s));
     }
 }
 
