@@ -32,8 +32,7 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     return 0;
 }
 
-/* Takes `plain` over, unless it fails. */
-static int open_with(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
+int analysis_open(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
         [PTA_CONTEXT_NONE] = &context_none, [PTA_CONTEXT_ORIGIN] = &context_origin, [PTA_CONTEXT_CFA] = &context_cfa};
@@ -79,129 +78,7 @@ static int open_with(pta_program *program, const pta_options *options, pta *plai
 
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
 {
-    return open_with(program, options, NULL, out, error);
-}
-
-/* The uses of one statement in all live instances of its function. */
-static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *out)
-{
-    for (uint32_t i = 0; i < p->instances_of.data[func].len; i++) {
-        const graph_instance *instance = &p->instances.data[p->instances_of.data[func].data[i]];
-        if (instance->live && !instance->waiting) vec_push(out, graph_use_of(instance, stmt));
-    }
-}
-
-static bool *dead_flag(const pta *p, const pta_edit *edit)
-{
-    return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
-}
-
-/* From scratch; on failure everything is as it was. `current`: but p->plain is up to date. */
-static int begin_anew(pta *p, bool current, race_error *error)
-{
-    pta *fresh;
-    if (open_with(p->program, &p->options, current ? p->plain : NULL, &fresh, error)) return -1;
-    if (current) p->plain = NULL;
-    pta old = *p;
-    *p = *fresh;
-    *fresh = old;
-    pta_close(fresh);
-    return 0;
-}
-
-static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
-{
-    if (pta_update(p->plain, edits, count, error)) return -1;
-    for (uint32_t i = 0; i < count; i++)
-        *dead_flag(p, &edits[i]) = before[i];
-    return 0;
-}
-
-enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much that lies dormant */
-
-/* Whether a use does something, and its pointer is wild. */
-static bool is_wild_use(const pta *p, uint32_t use)
-{
-    const graph_instance *instance = &p->instances.data[p->uses.data[use].instance];
-    return instance->live && !instance->waiting && !graph_stmt(p, use)->dead &&
-           set_is_wild(&p->nodes.data[graph_pointer_node(p, use)].set);
-}
-
-/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
- * another context are deleted and inserted. */
-static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
-{
-    id_list uses = {0}, moved = {0};
-    retarget_list targets = {0};
-    bool current = p->plain && !p->stale;
-    if (current) {
-        p->plain->targets_changed = false;
-        if (update_plain(p, edits, count, before, error)) return -1;
-        if (p->plain->targets_changed) context_changed(p, p->plain, &moved, &targets);
-        for (uint32_t i = 0; i < moved.len; i++)
-            delete_use(p, moved.data[i]);
-        for (uint32_t i = 0; i < targets.len; i++)
-            if (targets.data[i].gone) delete_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
-        if (p->plain->targets_changed) context_note_plain(p, p->plain);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = dead_flag(p, &edits[i]);
-        if (edits[i].insert || *dead) continue;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
-            delete_use(p, uses.data[u]);
-        *dead = true;
-    }
-    if (!p->stale && !delete_run(p)) p->stale = true;
-    for (uint32_t i = 0; i < targets.len && !p->stale; i++)
-        if (!targets.data[i].gone && is_wild_use(p, targets.data[i].use))
-            graph_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = dead_flag(p, &edits[i]);
-        if (!edits[i].insert || !*dead) continue;
-        *dead = false;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
-            graph_add_use(p, uses.data[u]);
-    }
-    for (uint32_t i = 0; i < moved.len && !p->stale; i++) {
-        const graph_instance *instance = &p->instances.data[p->uses.data[moved.data[i]].instance];
-        if (instance->live && !instance->waiting) graph_add_use(p, moved.data[i]);
-    }
-    vec_free(&uses);
-    vec_free(&moved);
-    vec_free(&targets);
-    p->toil = 0;
-    p->most = p->options.algorithm == PTA_IPA ? 10000 + 2 * p->scratch : 0;
-    if (!p->stale && solve_run(p, error)) return -1;
-    if (p->stale) return begin_anew(p, current, error);
-    if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
-    return 0;
-}
-
-bool pta_may_edit(const pta_program *program, uint32_t func)
-{
-    return func != program->wilderness && func != program->wild_call;
-}
-
-int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
-{
-    if (p->options.once) return base_fail(error, "the analysis was made for one result only");
-    for (uint32_t i = 0; i < count; i++)
-        if (!pta_may_edit(p->program, edits[i].func)) return base_fail(error, "not a statement of the program");
-    VEC(bool) before = {0};
-    for (uint32_t i = 0; i < count; i++)
-        vec_push(&before, *dead_flag(p, &edits[i]));
-    int status = change(p, edits, count, before.data, error);
-    if (status) { /* the statements are as they were, and the next change finds out what they mean */
-        p->stale = true;
-        for (uint32_t i = 0; i < count; i++)
-            *dead_flag(p, &edits[i]) = before.data[i];
-    }
-    vec_free(&before);
-    return status;
+    return analysis_open(program, options, NULL, out, error);
 }
 
 void pta_close(pta *p)

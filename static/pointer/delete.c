@@ -125,7 +125,7 @@ void delete_ask_all(pta *p, uint32_t edge)
             delete_question(p, e->to, i);
 }
 
-static void retract_edge(pta *p, uint32_t edge)
+void delete_edge(pta *p, uint32_t edge)
 {
     const graph_edge e = p->edges.data[edge];
     if (p->options.algorithm == PTA_IPA) {
@@ -215,7 +215,7 @@ void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key)
         graph_instance *callee = &p->instances.data[calls->data[i].callee];
         for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
             next = p->edges.data[e].next;
-            if (p->edges.data[e].key == key && is_passed(p, &p->edges.data[e], calls->data[i].callee)) retract_edge(p, e);
+            if (p->edges.data[e].key == key && is_passed(p, &p->edges.data[e], calls->data[i].callee)) delete_edge(p, e);
         }
         callee->callers.data[calls->data[i].at] = callee->callers.data[callee->callers.len - 1];
         callee->callers.len--;
@@ -243,7 +243,7 @@ void delete_use(pta *p, uint32_t use)
             retract_calls(p, use, set->keys[i]);
     }
     while (p->uses.data[use].edges != NO_EDGE)
-        retract_edge(p, p->uses.data[use].edges);
+        delete_edge(p, p->uses.data[use].edges);
 }
 
 /* --- facts --------------------------------------------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static void retract_uses(pta *p, uint32_t node, pta_key key)
         uint32_t use = p->nodes.data[node].uses.data[u];
         for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
             next = p->edges.data[e].next;
-            if (p->edges.data[e].key == key) retract_edge(p, e);
+            if (p->edges.data[e].key == key) delete_edge(p, e);
         }
         if (graph_stmt(p, use)->kind != PTA_CALL) continue;
         p->targets_changed = true;
@@ -296,7 +296,7 @@ static void hush(pta *p, uint32_t node)
 {
     uint32_t tells = p->nodes.data[node].tells;
     p->nodes.data[node].tells = 0;
-    if (tells) retract_edge(p, tells - 1);
+    if (tells) delete_edge(p, tells - 1);
 }
 
 /* A key goes; a class with all keys of its object. After SET_WILD, what lay dormant goes where it has not been sent. */

@@ -197,7 +197,41 @@ struct pta {
     uint64_t scratch;    /* the same of the analysis from scratch */
     uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
+    struct follow *follow; /* follow.c; NULL: the program is the one that was opened */
+    uint32_t begun;        /* how often a change took too long, and all was begun anew */
 };
+
+/* --- analysis.c -------------------------------------------------------------------------------------------------------- */
+
+/* As pta_open; takes `plain` over, an analysis of the program without contexts that is up to date, unless it fails. NULL: none. */
+int analysis_open(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error);
+
+/* --- update.c ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct { /* a call by name, to the same function, with other arguments or results */
+    stmt_place at;
+    uint32_t call;
+    bool whole; /* the statement is among those that are renewed: nothing of the old call stays */
+    pta_call was, is;
+} call_amend;
+
+typedef struct {
+    uint32_t func;
+    uint16_t needed, needs;
+    bool cloned, clone;
+} func_switch;
+
+/* A change of a program. What is inserted is there already, and dead. Of an analysis with contexts, the one without comes first, so
+ * that the program changes twice. */
+typedef struct {
+    VEC(pta_edit) edits;
+    VEC(stmt_place) renewed;     /* statements that are deleted and inserted: what they call gets another context */
+    VEC(call_amend) amended;
+    VEC(func_switch) switched;
+} update_plan;
+
+/* As pta_update. */
+int update_run(pta *p, const update_plan *plan, race_error *error);
 
 /* --- graph.c ----------------------------------------------------------------------------------------------------------- */
 
@@ -302,6 +336,8 @@ void solve_wake(pta *p, uint32_t node);
 void delete_use(pta *p, uint32_t use);
 /* The same of one call that a use makes for a key. */
 void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key);
+/* The same of one edge. */
+void delete_edge(pta *p, uint32_t edge);
 /* False: that took longer than to begin anew would, and the analysis is of no use any more. */
 bool delete_run(pta *p);
 void delete_close(pta *p);

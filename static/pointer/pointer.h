@@ -21,6 +21,7 @@
  *   graph.c      nodes, edges, memory cells, instances of functions
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it
+ *   update.c     changes: what goes, then what comes
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
  *                repair.c: what else does; suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true;
