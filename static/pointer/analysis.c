@@ -1,7 +1,7 @@
 /* Opening and closing an analysis, and asking it. */
 #include <time.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 static double now(void)
 {
@@ -22,7 +22,7 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
     p->plain = plain;
-    if (!plain && pta_open(p->program, &options, &p->plain, error)) return -1;
+    if (!plain && analysis_open(p->program, &options, NULL, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     for (uint32_t i = 0; i < p->plain->asked.len; i++)
@@ -78,7 +78,10 @@ int analysis_open(pta_program *program, const pta_options *options, pta *plain, 
 
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
 {
-    return analysis_open(program, options, NULL, out, error);
+    if (analysis_open(program, options, NULL, out, error)) return -1;
+    if (options->follow) follow_open(*out);
+    view_open(*out);
+    return 0;
 }
 
 void pta_close(pta *p)
@@ -109,6 +112,9 @@ void pta_close(pta *p)
         vec_free(&p->instances_of.data[i]);
     vec_free(&p->instances_of);
     if (p->plain) pta_close(p->plain);
+    view_close(p);
+    follow_close(p->follow);
+    vec_free(&p->object_says);
     vec_free(&p->pointer_calls);
     map_free(&p->plain_calls);
     vec_free(&p->plain_targets);
@@ -203,16 +209,23 @@ static void close_keys(const pta *p, key_list *keys, bool wild, pta_set *to)
     vec_free(&added);
 }
 
+/* The component of a variable, in numbers that are shown. */
+static uint32_t shown_component(const pta *p, uint32_t instance, uint32_t var)
+{
+    const graph_instance *i = &p->instances.data[view_instance(p, instance)];
+    return graph_component(p, graph_var(i, view_var(p, i->func, var)));
+}
+
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
 {
     if (var == PTA_NO_VAR) return 0;
-    const pta_set *set = &p->nodes.data[graph_component(p, graph_var(&p->instances.data[instance], var))].set;
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, var)].set;
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
-static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_t at)
+static pta_place place_of(const pta *p, const graph_object *o, const pta_shape *shape, offset_t at)
 {
-    pta_place place = {.site = o->site, .context = o->context, .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
+    pta_place place = {.site = view_site_of(p, o->site), .context = view_context_of(p, o->context), .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
     place.offset = (int32_t)offset_at(at);
     if (place.exact) return place;
     place.element = shape ? shape->element : 0;
@@ -227,6 +240,47 @@ static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_
     return place;
 }
 
+static bool is_later(const pta_place *a, const pta_place *b)
+{
+    return a->site != b->site ? a->site > b->site : a->context > b->context;
+}
+
+/* By object, as they are shown; those of one object stay in their order. Mostly they are sorted but for a few. */
+static void sort_places(pta_places *places)
+{
+    enum { FEW = 16 };
+    uint32_t n = places->len, from = 1;
+    while (from < n && !is_later(&places->data[from - 1], &places->data[from]))
+        from++;
+    if (from >= n) return;
+    if (n <= FEW) {
+        for (uint32_t i = from; i < n; i++)
+            for (uint32_t k = i; k && is_later(&places->data[k - 1], &places->data[k]); k--) {
+                pta_place t = places->data[k];
+                places->data[k] = places->data[k - 1];
+                places->data[k - 1] = t;
+            }
+        return;
+    }
+    pta_place *to = base_alloc(n * sizeof *to), *data = places->data;
+    for (uint32_t width = 1; width < n; width *= 2) { /* merge sort: stable */
+        for (uint32_t low = 0; low < n; low += 2 * width) {
+            uint32_t middle = low + width < n ? low + width : n, end = low + 2 * width < n ? low + 2 * width : n, a = low, b = middle;
+            for (uint32_t k = low; k < end; k++)
+                to[k] = b == end || (a < middle && !is_later(&data[a], &data[b])) ? data[a++] : data[b++];
+        }
+        pta_place *t = data;
+        data = to;
+        to = t;
+    }
+    if (data != places->data) {
+        memcpy(places->data, data, n * sizeof *data);
+        free(data);
+    } else {
+        free(to);
+    }
+}
+
 /* The places of a closed set. */
 static void list_places(const pta *p, const pta_set *set, pta_places *out)
 {
@@ -236,9 +290,10 @@ static void list_places(const pta *p, const pta_set *set, pta_places *out)
     vec_reserve(out, normal.len);
     for (uint32_t i = 0; i < normal.len; i++) {
         const graph_object *o = &p->objects.data[key_object(normal.data[i])];
-        out->data[out->len++] = place_of(o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i]));
+        out->data[out->len++] = place_of(p, o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i]));
     }
     vec_free(&normal);
+    sort_places(out);
 }
 
 static void give_places(const pta *p, pta_set *set, pta_places *out)
@@ -273,14 +328,16 @@ static bool set_begins(const pta *p, const pta_set *set, pta_wants *wants, const
             begins |= offset_is_exact(at) && !offset_value(at);
             class |= !offset_is_single(at);
         }
-        if (begins && !class && wants(with, p->objects.data[object].site, p->objects.data[object].context)) return true;
+        if (begins && !class && wants(with, view_site_of(p, p->objects.data[object].site), view_context_of(p, p->objects.data[object].context)))
+            return true;
     }
     return false;
 }
 
 bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with)
 {
-    const id_list *of = &p->instances_of.data[func];
+    const id_list *of = &p->instances_of.data[view_func(p, func)];
+    var = view_var(p, view_func(p, func), var);
     bool wild = false;
     for (uint32_t i = 0, last = NO_NODE; i < of->len; i++) {
         const graph_instance *instance = &p->instances.data[of->data[i]];
@@ -297,12 +354,13 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 {
     vec_clear(out);
     if (what.var != PTA_NO_VAR)
-        component_places(p, graph_component(p, graph_var(&p->instances.data[instance], what.var)), what, stride, out);
+        component_places(p, shown_component(p, instance, what.var), what, stride, out);
 }
 
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
 {
-    const id_list *of = &p->instances_of.data[func];
+    const id_list *of = &p->instances_of.data[view_func(p, func)];
+    what.var = view_var(p, view_func(p, func), what.var);
     id_list components = {0};
     for (uint32_t i = 0; i < of->len && what.var != PTA_NO_VAR; i++)
         if (p->instances.data[of->data[i]].live)
@@ -336,7 +394,7 @@ static void keep_inside(const pta *p, pta_places *places)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_place *place = &places->data[i];
-        if (is_inside(&p->program->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
+        if (is_inside(&view_program(p)->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
     }
     places->len = kept;
 }
@@ -345,7 +403,7 @@ static void keep_inside(const pta *p, pta_places *places)
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
 {
     if (what.var == PTA_NO_VAR) return false;
-    const pta_set *set = &p->nodes.data[graph_component(p, graph_var(&p->instances.data[instance], what.var))].set;
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, what.var)].set;
     graph_label label = {what.delta, stride};
     uint32_t objects = 0, last = 0; /* no object has number 0 */
     for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {
@@ -375,18 +433,27 @@ void pta_access_places_in(const pta *p, uint32_t instance, const pta_access *acc
 
 void pta_escaped(const pta *p, pta_places *out)
 {
-    pta_points_to(p, p->program->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);
+    pta_points_to(p, view_program(p)->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);
 }
 
 uint32_t pta_instance_count(const pta *p)
 {
-    return p->instances.len;
+    return p->view ? p->view->instance_count : p->instances.len;
 }
 
 bool pta_instance_at(const pta *p, uint32_t instance, pta_instance *out)
 {
-    *out = (pta_instance){p->instances.data[instance].func, p->instances.data[instance].context};
-    return p->instances.data[instance].live;
+    const graph_instance *i = &p->instances.data[view_instance(p, instance)];
+    *out = (pta_instance){view_func_of(p, i->func), view_context_of(p, i->context)};
+    return i->live;
+}
+
+static int by_callee(const void *a, const void *b)
+{
+    const pta_call_edge *x = a, *y = b;
+    if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
+    if (x->caller != y->caller) return x->caller < y->caller ? -1 : 1;
+    return x->call < y->call ? -1 : x->call > y->call;
 }
 
 uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
@@ -394,23 +461,25 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
     VEC(pta_call_edge) all = {0};
     for (uint32_t i = 0; i < p->instances.len; i++) {
         const graph_instance *callee = &p->instances.data[i];
-        for (uint32_t c = 0; c < callee->callers.len; c++) {
+        for (uint32_t c = 0; c < callee->callers.len; c++) { /* of a live one */
             if (graph_is_dormant(p, &callee->callers.data[c])) continue;
             uint32_t use = callee->callers.data[c].use;
-            vec_push(&all, (pta_call_edge){p->uses.data[use].instance, i, graph_stmt(p, use)->ref});
+            vec_push(&all, (pta_call_edge){view_instance_of(p, p->uses.data[use].instance), view_instance_of(p, i),
+                                           view_call_of(p, graph_stmt(p, use)->ref)});
         }
     }
+    if (all.len) qsort(all.data, all.len, sizeof *all.data, by_callee);
     *edges = all.data;
     return all.len;
 }
 
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr)
 {
-    const graph_context *c = &p->contexts.data[place->context];
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     for (uint32_t i = c->count; i-- > 0;) {
-        const pta_call *call = &p->program->calls.data[c->calls[i]];
+        const pta_call *call = &view_program(p)->calls.data[view_call_of(p, c->calls[i])];
         if (!call->addr) continue;
-        *module = p->program->funcs.data[call->caller].module;
+        *module = view_program(p)->funcs.data[call->caller].module;
         *addr = call->addr;
         return true;
     }
@@ -419,15 +488,15 @@ bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint6
 
 uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS])
 {
-    const graph_context *c = &p->contexts.data[place->context];
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     for (uint32_t i = 0; i < c->count && i < PTA_HEAP_CALLS; i++)
-        calls[i] = c->calls[i];
+        calls[i] = view_call_of(p, c->calls[i]);
     return c->count < PTA_HEAP_CALLS ? c->count : PTA_HEAP_CALLS;
 }
 
 uint32_t pta_context_base(const pta *p, uint32_t context)
 {
-    return p->contexts.data[context].base;
+    return view_base_of(p, p->contexts.data[view_context(p, context)].base);
 }
 
 void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
@@ -442,7 +511,7 @@ void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
         set_add(&copy, set->keys, set->len, 0, graph_world(p), &added);
         give_places(p, &copy, &holds);
         vec_free(&added);
-        pta_place word = place_of(&p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
+        pta_place word = place_of(p, &p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
         visit(with, &word, &holds);
     }
     vec_free(&holds);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call)
 {
@@ -16,6 +16,15 @@ unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call)
 uint32_t context_one_thread(const pta *p, uint32_t base)
 {
     (void)p, (void)base;
+    return 0;
+}
+
+int context_compare_calls(const pta *p, const uint32_t *a, const uint32_t *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t x = view_call_of(p, a[i]), y = view_call_of(p, b[i]);
+        if (x != y) return x < y ? -1 : 1;
+    }
     return 0;
 }
 
@@ -187,6 +196,6 @@ void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_lis
 
 void pta_describe_context(const pta *p, uint32_t context, char *to, size_t size)
 {
-    const graph_context *c = &p->contexts.data[context];
+    const graph_context *c = &p->contexts.data[view_context(p, context)];
     p->rules->describe(p, c->base, to, size);
 }

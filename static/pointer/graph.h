@@ -198,6 +198,8 @@ struct pta {
     uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
     struct follow *follow; /* follow.c; NULL: the program is the one that was opened */
+    struct pta_view *view; /* view.c: the numbers that answers are in; NULL: its own */
+    VEC(uint64_t) object_says; /* follow.c: by object, its shape as a hash; types may be gone when that is asked for */
     uint32_t begun;        /* how often a change took too long, and all was begun anew */
 };
 
@@ -384,7 +386,8 @@ struct context_rules {
     unsigned (*twins)(const pta *p, uint32_t caller, uint32_t call);
     /* The base that stands for the thread that runs code of a base. */
     uint32_t (*thread)(const pta *p, uint32_t base);
-    uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, not by its number */
+    uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, in numbers that are shown */
+    int (*compare)(const pta *p, uint32_t a, uint32_t b); /* the same as an order */
     void (*describe)(const pta *p, uint32_t base, char *to, size_t size);
     void (*close)(pta *p);
 };
@@ -394,6 +397,7 @@ extern const context_rules context_none, context_origin, context_cfa;
 /* For rules that do not tell threads apart. */
 unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
 uint32_t context_one_thread(const pta *p, uint32_t base);
+int context_compare_calls(const pta *p, const uint32_t *a, const uint32_t *b, uint32_t count); /* as they are shown */
 
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
 /* Calls through wild pointers. Where the pointer is wild without contexts, the callees, and those of program->wild_call, have one

@@ -7,13 +7,7 @@
 #include <xxhash.h>
 
 #include "static/pointer/graph.h"
-
-typedef struct {
-    VEC(uint64_t) words; /* what is hashed next */
-    uint64_t hash;
-    map64 type_map;      /* by address */
-    VEC(uint64_t) types; /* hashes; 0: not done yet, a type that contains itself */
-} saying;
+#include "static/pointer/says.h"
 
 static void flush(saying *s)
 {
@@ -31,37 +25,9 @@ static void say_two(saying *s, uint32_t a, uint32_t b)
     vec_push(&s->words, (uint64_t)a << 32 | b);
 }
 
-enum { DEPTH = 64 };
-
-/* What shape_build and shape_may_point ask of it. */
-static uint64_t type_hash(saying *s, const image_type *type, unsigned depth)
-{
-    if (!type || depth > DEPTH) return 1;
-    uint32_t *known = map_at(&s->type_map, (uint64_t)(uintptr_t)type);
-    if (*known != MAP_NONE) return s->types.data[*known];
-    uint32_t at = *known = s->types.len;
-    vec_push(&s->types, 0);
-    uint64_t hash = map_hash(map_hash(map_hash(type->kind + 2ull) + type->size) + type->count);
-    if (type->kind == IMAGE_TYPE_ARRAY) hash = map_hash(hash + type_hash(s, type->target, depth + 1));
-    for (uint32_t i = 0; i < type->member_count; i++) {
-        const image_member *m = &type->members[i];
-        hash = map_hash(map_hash(hash * 31 + m->offset) + ((uint64_t)m->bit_offset << 32 | (uint64_t)m->bit_size << 1 | m->is_address));
-        hash = map_hash(hash + type_hash(s, m->type, depth + 1));
-    }
-    return s->types.data[at] = hash;
-}
-
 static void say_shape(saying *s, const pta_shape *shape)
 {
-    say(s, shape != NULL);
-    if (!shape) return;
-    say_two(s, shape->element, shape->count);
-    say(s, shape->total);
-    say(s, type_hash(s, shape->type, 0));
-    for (uint32_t i = 0; i < shape->count; i++) {
-        say_two(s, (uint32_t)shape->windows[i].start, (uint32_t)shape->windows[i].end);
-        say(s, shape->windows[i].parent);
-    }
+    say(s, says_shape(s, shape));
 }
 
 static void say_operand(saying *s, pta_operand o)
@@ -87,7 +53,7 @@ static void say_func(saying *s, const pta_func *f)
 
 static void say_call(saying *s, const pta_call *c)
 {
-    say(s, type_hash(s, c->makes, 0));
+    say(s, says_type(s, c->makes));
     say_two(s, c->func, c->known);
     say_operand(s, c->target);
     for (unsigned i = 0; i < PTA_PARAMS; i++)
@@ -126,11 +92,9 @@ uint64_t pta_says(const pta *p, const pta_program *program)
         say_site(&s, &program->sites.data[i]);
     for (const pta *of = p; of; of = of->plain)
         for (uint32_t i = 0; i < of->asked.len; i++)
-            say(&s, type_hash(&s, heap_asked(program, &of->asked.data[i]), 0));
+            say(&s, says_type(&s, heap_asked(program, &of->asked.data[i])));
     flush(&s);
-    vec_free(&s.words);
-    vec_free(&s.types);
-    map_free(&s.type_map);
+    says_free(&s);
     return s.hash;
 }
 

@@ -20,13 +20,13 @@
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
- *   analysis.c   opening an analysis and asking it
+ *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in
  *   update.c     changes: what goes, then what comes
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
  *                repair.c: what else does; suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true;
  *                holders.c: who has something of an object
- *   follow.c     a result for another program: what is the same, and what changes
+ *   follow.c     a result for another program: what is the same, and what changes; match.c: of a function; says.c: of types
  *   move.c       a result for another program that says the same
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
@@ -229,6 +229,7 @@ typedef struct {
     unsigned k;
     pta_algorithm algorithm;
     bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
+    bool follow;         /* pta_follow will: it gets a program of its own */
     int jobs;            /* 0: all cores */
     uint32_t wild_at;    /* objects that a pointer may point anywhere into before it is wild (set.h); 0: as a rule */
     volatile int *stop;  /* when it becomes nonzero the work ends */
@@ -280,7 +281,7 @@ typedef struct {
     bool memory;  /* what some word of memory may hold has changed: pta_each_word */
 } pta_changes;
 
-/* `p` was opened without `once`. The program that it was of must still be there, its modules and images need not; `next` must outlive
+/* `p` was opened with `follow`. The program that it was of must still be there, its modules and images need not; `next` must outlive
  * the analysis or the next pta_follow. On failure (stop) the analysis is good for nothing but another pta_follow, or pta_close, and
  * `changes` is empty. */
 int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *error);

@@ -1,5 +1,6 @@
 /* Changes of a program, as edits of its statements: what goes, then what comes. */
 #include "static/pointer/delete.h"
+#include "static/pointer/view.h"
 
 static bool *dead_flag(const pta *p, const pta_edit *edit)
 {
@@ -26,6 +27,8 @@ static int begin_anew(pta *p, bool current, race_error *error)
     *p = *fresh;
     *fresh = old;
     p->begun = old.begun + 1;
+    p->follow = old.follow;
+    fresh->follow = NULL;
     pta_close(fresh);
     return 0;
 }
@@ -255,6 +258,7 @@ int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
         if (!pta_may_edit(p->program, edits[i].func)) return vec_free(&plan.edits), base_fail(error, "not a statement of the program");
         vec_push(&plan.edits, edits[i]);
     }
+    view_close(p);
     int status = update_run(p, &plan, error);
     vec_free(&plan.edits);
     return status;

@@ -107,6 +107,7 @@ static int open_all(law *l, race_error *error)
     for (uint32_t t = 0; t < l->thread_count; t++) {
         pta_options options = l->options;
         options.jobs = l->threads[t];
+        options.follow = true;
         if (pta_open(l->program, &options, &l->analyses[t], error)) return -1;
     }
     return 0;
