@@ -223,8 +223,10 @@ uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
-static pta_place place_of(const pta *p, const graph_object *o, const pta_shape *shape, offset_t at)
+pta_place places_one(const pta *p, uint32_t object, offset_t at)
 {
+    const graph_object *o = &p->objects.data[object];
+    const pta_shape *shape = p->shapes.data[object];
     pta_place place = {.site = view_site_of(p, o->site), .context = view_context_of(p, o->context), .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
     place.offset = (int32_t)offset_at(at);
     if (place.exact) return place;
@@ -282,23 +284,21 @@ static void sort_places(pta_places *places)
 }
 
 /* The places of a closed set. */
-static void list_places(const pta *p, const pta_set *set, pta_places *out)
+void places_of_set(const pta *p, const pta_set *set, pta_places *out)
 {
     key_list normal = {0};
     set_normal(set, graph_world(p), &normal);
     vec_clear(out);
     vec_reserve(out, normal.len);
-    for (uint32_t i = 0; i < normal.len; i++) {
-        const graph_object *o = &p->objects.data[key_object(normal.data[i])];
-        out->data[out->len++] = place_of(p, o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i]));
-    }
+    for (uint32_t i = 0; i < normal.len; i++)
+        out->data[out->len++] = places_one(p, key_object(normal.data[i]), key_offset(normal.data[i]));
     vec_free(&normal);
     sort_places(out);
 }
 
 static void give_places(const pta *p, pta_set *set, pta_places *out)
 {
-    list_places(p, set, out);
+    places_of_set(p, set, out);
     set_free(set);
 }
 
@@ -307,7 +307,7 @@ static void component_places(const pta *p, uint32_t component, pta_operand what,
 {
     const pta_set *set = &p->nodes.data[component].set;
     if (!what.delta && stride == PTA_SAME && !set_is_wild(set)) { /* it is closed as it is */
-        list_places(p, set, out);
+        places_of_set(p, set, out);
         return;
     }
     pta_set all = {.tame = true};
@@ -497,22 +497,4 @@ uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA
 uint32_t pta_context_base(const pta *p, uint32_t context)
 {
     return view_base_of(p, p->contexts.data[view_context(p, context)].base);
-}
-
-void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
-{
-    pta_places holds = {0};
-    for (uint32_t i = 0; i < p->cells.len; i++) {
-        const graph_cell *cell = &p->cells.data[i];
-        const pta_set *set = &p->nodes.data[graph_component(p, cell->load)].set;
-        if (!set->len) continue;
-        pta_set copy = {.tame = true};
-        key_list added = {0};
-        set_add(&copy, set->keys, set->len, 0, graph_world(p), &added);
-        give_places(p, &copy, &holds);
-        vec_free(&added);
-        pta_place word = place_of(p, &p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
-        visit(with, &word, &holds);
-    }
-    vec_free(&holds);
 }

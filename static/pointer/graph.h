@@ -208,6 +208,9 @@ struct pta {
 /* As pta_open; takes `plain` over, an analysis of the program without contexts that is up to date, unless it fails. NULL: none. */
 int analysis_open(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error);
 
+pta_place places_one(const pta *p, uint32_t object, offset_t at);
+void places_of_set(const pta *p, const pta_set *set, pta_places *out); /* which is closed */
+
 /* --- update.c ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct { /* a call by name, to the same function, with other arguments or results */

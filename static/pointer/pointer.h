@@ -20,7 +20,8 @@
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
- *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in
+ *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in;
+ *                words.c: words of memory
  *   update.c     changes: what goes, then what comes
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
