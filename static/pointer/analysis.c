@@ -115,6 +115,7 @@ void pta_close(pta *p)
     view_close(p);
     follow_close(p->follow);
     vec_free(&p->object_says);
+    vec_free(&p->touched);
     vec_free(&p->pointer_calls);
     map_free(&p->plain_calls);
     vec_free(&p->plain_targets);

@@ -166,6 +166,7 @@ static void empty_variables(pta *p, uint32_t instance)
     for (uint32_t v = 0; v < count; v++) {
         uint32_t node = graph_var(i, v);
         hush(p, node);
+        graph_note(p, node);
         set_of(p, node)->len = set_of(p, node)->loose = 0;
     }
 }
@@ -276,6 +277,7 @@ static void take_one(pta *p, uint32_t node, pta_key key)
     pta_set *set = set_of(p, node);
     delete_state(p)->work += p->nodes.data[node].out.len + set->len / 16;
     set_remove(set, &key, 1);
+    graph_note(p, node);
     note_loss(p, node, key_object(key));
     if (node == p->wilderness) {
         p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;

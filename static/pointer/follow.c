@@ -454,6 +454,108 @@ static bool is_full_of_holes(const struct follow *w)
            w->own->funcs.len > 2 * w->shown->funcs.len + ROOM;
 }
 
+/* --- what has changed ------------------------------------------------------------------------------------------------------------ */
+
+typedef struct { /* numbers that were shown, by own ones */
+    uint32_t *funcs, *sites, *calls, *contexts, *instances;
+    uint32_t func_count, site_count, call_count, context_count, instance_count;
+} numbers;
+
+static uint32_t *copy_numbers(const uint32_t *from, uint32_t count)
+{
+    uint32_t *to = base_alloc(((size_t)count + 1) * sizeof *to);
+    memcpy(to, from, count * sizeof *to);
+    return to;
+}
+
+static numbers numbers_of(const pta *p, uint32_t contexts)
+{
+    const struct follow *w = p->follow;
+    return (numbers){.funcs = copy_numbers(w->func.out, w->func.out_count), .func_count = w->func.out_count,
+                     .sites = copy_numbers(w->site.out, w->site.out_count), .site_count = w->site.out_count,
+                     .calls = copy_numbers(w->call.out, w->call.out_count), .call_count = w->call.out_count,
+                     .contexts = copy_numbers(p->view->context_of, contexts), .context_count = contexts,
+                     .instances = copy_numbers(p->view->instance_of, p->instances.len), .instance_count = p->instances.len};
+}
+
+static void free_numbers(numbers *n)
+{
+    free(n->funcs);
+    free(n->sites);
+    free(n->calls);
+    free(n->contexts);
+    free(n->instances);
+}
+
+/* What each that is shown now (its own number: `in`) was shown as before. */
+static uint32_t *numbers_before(const uint32_t *in, uint32_t count, const uint32_t *before, uint32_t before_count)
+{
+    uint32_t *to = base_alloc(((size_t)count + 1) * sizeof *to);
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = in[i] < before_count ? before[in[i]] : PTA_NEW;
+    return to;
+}
+
+/* Instances with a node that got or lost something; words of memory are nobody's. */
+static void find_moved(pta *p, pta_changes *c)
+{
+    map64 touched = {0};
+    for (uint32_t i = 0; i < p->touched.len; i++) {
+        uint32_t node = p->touched.data[i];
+        p->nodes.data[node].noted = false;
+        c->memory |= p->nodes.data[node].word;
+        c->wild |= node == p->wilderness;
+        *map_at(&touched, node) = 1;
+    }
+    for (uint32_t i = 0; i < c->instance_count; i++) {
+        const graph_instance *instance = &p->instances.data[p->view->instances[i]];
+        uint32_t count = p->program->funcs.data[instance->func].var_count;
+        c->moved[i] = c->instances[i] == PTA_NEW;
+        for (uint32_t v = 0; v < count && touched.count && !c->moved[i]; v++)
+            c->moved[i] = map_get(&touched, graph_var(instance, v)) != MAP_NONE;
+    }
+    map_free(&touched);
+}
+
+/* A hash of the calls to each instance, and of those that it makes: by own numbers. */
+static uint64_t *hash_calls(const pta *p)
+{
+    uint64_t *hashes = base_alloc_zero(p->instances.len + 1, sizeof *hashes);
+    for (uint32_t i = 0; i < p->instances.len; i++) {
+        const graph_instance *callee = &p->instances.data[i];
+        for (uint32_t c = 0; c < callee->callers.len; c++) {
+            if (graph_is_dormant(p, &callee->callers.data[c])) continue;
+            uint32_t use = callee->callers.data[c].use;
+            uint64_t hash = mix(mix(use, i), graph_stmt(p, use)->ref);
+            hashes[i] += hash;
+            hashes[p->uses.data[use].instance] += hash;
+        }
+    }
+    return hashes;
+}
+
+static void tell(pta *p, const numbers *before, const uint64_t *calls, pta_changes *c)
+{
+    const struct follow *w = p->follow;
+    c->func_count = w->func.in_count;
+    c->site_count = w->site.in_count;
+    c->call_count = w->call.in_count;
+    c->context_count = p->view->context_count;
+    c->instance_count = p->view->instance_count;
+    c->funcs = numbers_before(w->func.in, c->func_count, before->funcs, before->func_count);
+    c->sites = numbers_before(w->site.in, c->site_count, before->sites, before->site_count);
+    c->calls = numbers_before(w->call.in, c->call_count, before->calls, before->call_count);
+    c->contexts = numbers_before(p->view->contexts, c->context_count, before->contexts, before->context_count);
+    c->instances = numbers_before(p->view->instances, c->instance_count, before->instances, before->instance_count);
+    c->moved = base_alloc_zero(c->instance_count + 1, 1);
+    c->called = base_alloc_zero(c->instance_count + 1, 1);
+    find_moved(p, c);
+    uint64_t *now = hash_calls(p);
+    for (uint32_t i = 0; i < c->instance_count; i++)
+        c->called[i] = c->instances[i] == PTA_NEW || now[p->view->instances[i]] != calls[p->view->instances[i]];
+    free(now);
+}
+
 int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *error)
 {
     struct follow *w = p->follow;
@@ -467,6 +569,8 @@ int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *erro
     update_plan plan = {0};
     follow_work k = {w, &says, &plan};
     bool *changed = base_alloc_zero(next->funcs.len + 1, 1);
+    numbers before = numbers_of(p, p->contexts.len);
+    uint64_t *calls = hash_calls(p);
     w->shown = next;
     int status = 0;
     changes->anew = !plan_change(p, &k, changed);
@@ -477,13 +581,21 @@ int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *erro
     } else {
         uint32_t begun = p->begun;
         grow(p, changed, w);
+        for (uint32_t i = 0; i < p->touched.len; i++)
+            p->nodes.data[p->touched.data[i]].noted = false;
+        vec_clear(&p->touched);
         status = update_run(p, &plan, error);
-        if (!status) note_shapes(p, &says);
-        changes->anew = p->begun != begun;
         w->broken = status;
-        if (!status) view_open(p);
+        changes->anew = p->begun != begun;
         changes->changed = changed;
+        if (!status) {
+            note_shapes(p, &says);
+            view_open(p);
+            if (!changes->anew) tell(p, &before, calls, changes);
+        }
     }
+    free_numbers(&before);
+    free(calls);
     free_plan(&plan);
     says_free(&says);
     if (status) pta_changes_free(changes);

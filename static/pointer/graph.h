@@ -54,6 +54,7 @@ typedef struct {
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
     bool quiet;         /* it has got something that is not in `delta`: holders.c */
+    bool noted;         /* in graph->touched */
     bool word;          /* of memory, which tells nothing: what is loaded from it does */
 } graph_node;
 
@@ -199,6 +200,7 @@ struct pta {
     double seconds;
     struct follow *follow; /* follow.c; NULL: the program is the one that was opened */
     struct pta_view *view; /* view.c: the numbers that answers are in; NULL: its own */
+    id_list touched;       /* follow.c: nodes that have got or lost something since it was last told */
     VEC(uint64_t) object_says; /* follow.c: by object, its shape as a hash; types may be gone when that is asked for */
     uint32_t begun;        /* how often a change took too long, and all was begun anew */
 };
@@ -278,6 +280,14 @@ static inline void graph_next_step(pta *p)
 static inline set_world graph_world(const pta *p)
 {
     return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true};
+}
+
+/* A node has got or lost something. */
+static inline void graph_note(pta *p, uint32_t node)
+{
+    if (!p->follow || p->nodes.data[node].noted) return;
+    p->nodes.data[node].noted = true;
+    vec_push(&p->touched, node);
 }
 
 static inline uint32_t graph_component(const pta *p, uint32_t node)

@@ -28,7 +28,6 @@
  *                repair.c: what else does; suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true;
  *                holders.c: who has something of an object
  *   follow.c     a result for another program: what is the same, and what changes; match.c: of a function; says.c: of types
- *   move.c       a result for another program that says the same
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
@@ -287,12 +286,6 @@ typedef struct {
  * `changes` is empty. */
 int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *error);
 void pta_changes_free(pta_changes *changes);
-
-/* A hash of all that the result depends on, as `program` has it. When pta_says(p, other) is what pta_says(p, its own program) was,
- * the result of the other program is the same, number by number: */
-uint64_t pta_says(const pta *p, const pta_program *program);
-/* ... and becomes that by this; the program that it was of, and its modules, may be closed already. */
-void pta_move(pta *p, pta_program *to);
 
 typedef struct {
     uint64_t nodes, edges, facts, instances, objects, contexts, components, largest_component, steps, bytes;

@@ -188,6 +188,7 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     if (!lane->scratch.len) return;
     graph_next_step(p); /* younger than what was told */
     add_keys(p, lane, wilderness, p->now);
+    graph_note(p, wilderness);
     holders_note(p, wilderness);
     graph_mark_dirty(p, wilderness);
     graph_mark_woken(p, wilderness);
@@ -230,6 +231,7 @@ static void finish_step(pta *p)
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
+        graph_note(p, all.data[i]);
         holders_note(p, all.data[i]);
         p->toil += c->delta.len;
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);

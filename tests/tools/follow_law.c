@@ -1,12 +1,14 @@
 /* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from scratch.
  *
- *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] FILE...
+ *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...
  *
  * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside this
  * program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files that changed are
  * read and lifted again, and one analysis for each number of threads follows; at --comparisons of the edits (0: at all) its relation
  * is compared with that of a new analysis of the same program. --times prints, after the last line, milliseconds on the processor
  * per phase: median, mean, 99th percentile, worst.
+ *
+ * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
  * Last line: what was done. Exit 0: the law holds; 1: it does not; 2: it could not be said. */
 #include <libgen.h>
@@ -33,7 +35,8 @@ typedef struct {
     pta_options options;
     int threads[THREADS];
     uint32_t thread_count, edits, comparisons, seed;
-    bool times;
+    bool times, check;
+    uint64_t same, wrong; /* --check: what was the same as it should be, and what was not */
     object *objects;
     lift_module **modules;
     uint32_t count;
@@ -113,12 +116,82 @@ static int open_all(law *l, race_error *error)
     return 0;
 }
 
+/* --- what is said to be the same -------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint64_t *points, *calls; /* by instance: hashes */
+} picture;
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ hash >> 29;
+}
+
+static uint32_t before(const uint32_t *was, uint32_t number)
+{
+    return was ? was[number] : number;
+}
+
+/* What each instance points to and calls; with `changes` in numbers of before. */
+static picture take_picture(const pta *p, const pta_program *program, const pta_changes *changes)
+{
+    static const pta_changes none = {0};
+    const pta_changes *c = changes ? changes : &none;
+    uint32_t count = pta_instance_count(p), edge_count;
+    picture all = {base_alloc_zero(count + 1, sizeof(uint64_t)), base_alloc_zero(count + 1, sizeof(uint64_t))};
+    pta_places places = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        pta_instance instance;
+        pta_instance_at(p, i, &instance);
+        for (uint32_t v = 0; v < program->funcs.data[instance.func].var_count; v++) {
+            pta_points_to_in(p, i, (pta_operand){v, 0}, PTA_SAME, &places);
+            for (uint32_t k = 0; k < places.len; k++) {
+                const pta_place *at = &places.data[k];
+                uint64_t hash = mix(mix(v, before(c->sites, at->site)), before(c->contexts, at->context));
+                all.points[i] += mix(mix(hash, (uint64_t)(uint32_t)at->offset << 32 | at->stride), at->exact);
+            }
+        }
+    }
+    vec_free(&places);
+    pta_call_edge *edges;
+    edge_count = pta_call_graph(p, &edges);
+    for (uint32_t e = 0; e < edge_count; e++) {
+        uint64_t hash = mix(mix(before(c->instances, edges[e].caller), before(c->instances, edges[e].callee)), before(c->calls, edges[e].call));
+        all.calls[edges[e].caller] += hash;
+        all.calls[edges[e].callee] += hash;
+    }
+    free(edges);
+    return all;
+}
+
+static void compare_pictures(law *l, const pta *p, const picture *was, const pta_changes *c)
+{
+    picture is = take_picture(p, l->program, c);
+    for (uint32_t i = 0; i < c->instance_count; i++) {
+        pta_instance instance;
+        pta_instance_at(p, i, &instance);
+        if (!c->moved[i] && !c->changed[instance.func] && !c->wild) {
+            bool same = is.points[i] == was->points[c->instances[i]];
+            l->same += same;
+            l->wrong += !same;
+        }
+        if (!c->called[i]) {
+            bool same = is.calls[i] == was->calls[c->instances[i]];
+            l->same += same;
+            l->wrong += !same;
+        }
+    }
+    free(is.points);
+    free(is.calls);
+}
+
 /* What has changed is read again, and everything follows. */
 static int follow(law *l, uint32_t changed, race_error *error)
 {
     image *old = l->objects[changed].img;
     lift_module *lifted = l->modules[changed];
-    pta_program *before = l->program;
+    pta_program *before_it = l->program;
     if (image_open(l->objects[changed].path, &l->objects[changed].img, error)) return -1;
     const image **images = images_of(l);
     double at = processor();
@@ -130,12 +203,17 @@ static int follow(law *l, uint32_t changed, race_error *error)
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
         pta_changes changes;
+        picture was = {0};
+        if (l->check) was = take_picture(l->analyses[t], before_it, NULL);
         status = pta_follow(l->analyses[t], l->program, &changes, error);
         if (!status) l->anew += changes.anew;
+        if (!status && l->check && !changes.anew) compare_pictures(l, l->analyses[t], &was, &changes);
+        free(was.points);
+        free(was.calls);
         if (!status) pta_changes_free(&changes);
         at = note(l, PHASE_FOLLOW, at);
     }
-    pta_program_close(before);
+    pta_program_close(before_it);
     lift_close(lifted);
     image_close(old);
     free(images);
@@ -208,7 +286,8 @@ static int run(law *l, race_error *error)
     }
     printf("%u edits, %u compared, %u different, %u from scratch\n", done, compared, different, l->anew);
     if (l->times) print_times(l);
-    return different ? 1 : 0;
+    if (l->check) printf("said to be the same: %llu, wrong %llu\n", (unsigned long long)l->same, (unsigned long long)l->wrong);
+    return different || l->wrong ? 1 : 0;
 }
 
 static bool set_option(law *l, const char *name, const char *value)
@@ -225,7 +304,7 @@ static bool set_option(law *l, const char *name, const char *value)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] FILE...\n");
+    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...\n");
     return 2;
 }
 
@@ -257,6 +336,8 @@ int main(int argc, char **argv)
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
         if (!strcmp(argv[at], "--times")) {
             l.times = true;
+        } else if (!strcmp(argv[at], "--check")) {
+            l.check = true;
         } else if (at + 1 >= argc || !set_option(&l, argv[at], argv[at + 1])) {
             return usage();
         } else {
