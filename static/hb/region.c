@@ -287,7 +287,7 @@ void hb_afters_free(hb_func *f)
     free(f->after);
 }
 
-/* The same as go_function from a call of an instance in which nothing cuts, and nothing below it. What lies behind a call that was gone
+/* The same as go_function from a call of an instance in which nothing cuts and of which all calls come back. What lies behind a call that was gone
  * through is in the region already. */
 static bool go_after(walker *w, uint32_t instance, uint32_t call)
 {
@@ -324,7 +324,7 @@ static uint64_t *seen_in(walker *w, uint32_t instance)
 static bool go_from(walker *w, hb_point at)
 {
     const hb_func *own = &w->h->funcs[w->h->instances[at.instance].func];
-    if (!w->tainted[at.instance] && !w->walk->waits) {
+    if (!w->walk->waits && (!w->tainted[at.instance] || is_clear(w, at.instance))) {
         uint32_t call = first_call(own, at.insn);
         if (call < own->call_count && own->calls[call].insn == at.insn) return go_after(w, at.instance, call);
     }
