@@ -95,7 +95,7 @@ static void open_func(hb *h, uint32_t func)
         uint32_t callee = h->program->calls.data[stmt->ref].func;
         if (callee != PTA_NO_FUNC) {
             call.sync = hb_sync(h, h->program->funcs.data[callee].name);
-            call.touch = hb_sync_touch_find(h->program->funcs.data[callee].name);
+            call.touch = sync_index_touch_find(&h->names, h->program->funcs.data[callee].name);
             own->jumps |= strstr(h->program->funcs.data[callee].name, "setjmp") != NULL;
             own->forks |= !strcmp(h->program->funcs.data[callee].name, "fork");
         }
@@ -204,8 +204,12 @@ void hb_calls_open(hb *h)
     h->instances = base_alloc(h->instance_count * sizeof *h->instances);
     for (uint32_t i = 0; i < h->instance_count; i++)
         if (!pta_instance_at(h->p, i, &h->instances[i])) h->instances[i].func = PTA_NO_FUNC;
+    h->code = base_alloc_zero(h->instance_count, sizeof *h->code);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (h->instances[i].func != PTA_NO_FUNC) h->code[i] = hb_code(h, h->instances[i].func);
     h->call_insn = base_alloc_zero(h->program->calls.len, sizeof *h->call_insn);
     h->funcs = base_alloc_zero(h->program->funcs.len, sizeof *h->funcs);
+    sync_index_open(&h->names);
     for (uint32_t f = 0; f < h->program->funcs.len; f++) {
         open_func(h, f);
         note_jumps(h, f);
@@ -236,7 +240,10 @@ void hb_calls_open(hb *h)
 
 void hb_calls_close(hb *h)
 {
+    sync_index_close(&h->names);
+    free(h->code);
     for (uint32_t f = 0; h->funcs && f < h->program->funcs.len; f++) {
+        hb_afters_free(&h->funcs[f]);
         free(h->funcs[f].calls);
         free(h->funcs[f].access_of);
         vec_free(&h->funcs[f].waits);

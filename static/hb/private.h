@@ -15,6 +15,18 @@ typedef struct {
 
 enum { HB_YES = 1, HB_NO };
 
+typedef struct {
+    uint32_t lo, hi; /* machine instructions [lo, hi) */
+} hb_interval;
+
+typedef struct { /* region.c: what may run behind a call of a function whose calls all come back */
+    hb_interval *intervals;
+    uint32_t interval_count;
+    uint32_t *calls; /* that it goes through; numbers in the function's calls */
+    uint32_t call_count;
+    bool ends;       /* the function's end is reached */
+} hb_after;
+
 typedef struct { /* what hb knows of a function, whoever runs it */
     hb_call *calls; /* by insn */
     uint32_t call_count;
@@ -22,13 +34,10 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     bool forks; /* and fork */
     uint8_t ends; /* HB_YES, HB_NO: its end can be reached, if all its calls come back; 0: not asked yet */
     uint8_t reached; /* the same of all its blocks */
+    hb_after **after; /* per call; made on first use, and each of them, too */
     hb_numbers waits; /* branches on atomic variables (hb_wait_mark); instructions that load them */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
 } hb_func;
-
-typedef struct {
-    uint32_t lo, hi; /* machine instructions [lo, hi) */
-} hb_interval;
 
 typedef struct {
     VEC(hb_interval) intervals;
@@ -126,8 +135,10 @@ struct hb {
     const pta *p;
     const pta_program *program;
     hb_options options;
+    sync_index names;
     uint32_t instance_count;
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
+    const lift_func **code;  /* per instance: hb_code of its function */
     pta_call_edge *edges;    /* by caller, then call; without what threads of a team do in their creator */
     uint32_t edge_count;
     bool *spawns;            /* per edge: hb_spawns */
@@ -205,15 +216,14 @@ static inline const lift_func *hb_code(const hb *h, uint32_t func)
 
 static inline const lift_func *hb_instance_code(const hb *h, uint32_t instance)
 {
-    uint32_t func = h->instances[instance].func;
-    return func == PTA_NO_FUNC ? NULL : hb_code(h, func);
+    return h->code[instance];
 }
 
 /* What a function means to threads: the user's word, then the table's. */
 static inline const sync_entry *hb_sync(const hb *h, const char *name)
 {
     const sync_entry *own = h->options.sync ? h->options.sync(h->options.with, name) : NULL;
-    return own ? own : hb_sync_find(name);
+    return own ? own : sync_index_find(&h->names, name);
 }
 
 /* --- call.c ---- */
@@ -245,6 +255,7 @@ bool hb_region_has(const hb_region *r, hb_point at);
 /* A way leads from one block to another that does not go round a loop. */
 bool hb_goes_on_to(const lift_func *f, uint32_t from, uint32_t to);
 void hb_region_free(hb_region *r);
+void hb_afters_free(hb_func *f);
 
 /* --- join.c, order.c, event.c ---- */
 void hb_lives_open(hb *h);

@@ -3,7 +3,8 @@
  * way. A call is passed when its callee can be gone through from its entry to its end.
  *
  * Each block of an instance is gone through once in a walk, wherever the walk came from: what can be reached from several points
- * is what can be reached from each. An instance in which nothing cuts and of which all calls come back is entered as a whole. */
+ * is what can be reached from each. An instance in which nothing cuts and of which all calls come back is entered as a whole, and
+ * what lies behind one of its calls is the same for all instances of its function and all walks: it is found once (find_after). */
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     uint8_t *passes;  /* per tainted instance: it can be gone through (PASSES), or could not when it was tried (FAILS) */
     uint64_t *clear;  /* tainted instances of which all calls are known to come back, and in which nothing cuts */
     uint64_t **seen_in; /* per instance: blocks that are in the region already; NULL: none */
+    uint64_t **passed; /* the same of calls that were gone through (go_after) */
     uint64_t *entered; /* instances that are in `down` already */
     hb_numbers down;
     hb_points up;
@@ -122,13 +124,10 @@ static bool ends_function(const lift_block *block)
            block->end_kind == END_UNKNOWN;
 }
 
-/* Goes through a block from an instruction on. True: its end is reached. */
-static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t block, uint32_t from)
+/* The first call of a function from an instruction on. */
+static uint32_t first_call(const hb_func *own, uint32_t from)
 {
-    const hb_func *own = &w->h->funcs[w->h->instances[instance].func];
-    const lift_block *b = &f->blocks[block];
-    bool cutter = w->tainted[instance] == CUTTER && w->walk->cuts;
-    uint32_t end = b->first_insn + b->insn_count, low = 0, high = own->call_count;
+    uint32_t low = 0, high = own->call_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (own->calls[middle].insn < from)
@@ -136,8 +135,18 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
         else
             high = middle;
     }
+    return low;
+}
+
+/* Goes through a block from an instruction on. True: its end is reached. */
+static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t block, uint32_t from)
+{
+    const hb_func *own = &w->h->funcs[w->h->instances[instance].func];
+    const lift_block *b = &f->blocks[block];
+    bool cutter = w->tainted[instance] == CUTTER && w->walk->cuts;
+    uint32_t end = b->first_insn + b->insn_count;
     uint32_t stop = w->tainted[instance] == CUTTER && w->walk->stops ? w->walk->stops(w->walk, instance, from, end) : HB_NONE;
-    for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
+    for (uint32_t c = first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++) {
         const hb_call *call = &own->calls[c];
         if (stop < call->insn) break;
         if (cutter && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
@@ -214,6 +223,91 @@ static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped
     return ends;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+    const hb_interval *x = a, *y = b;
+    return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* In order, and none that touches another. */
+static void merge(hb_part *part)
+{
+    uint32_t kept = 0;
+    qsort(part->intervals.data, part->intervals.len, sizeof *part->intervals.data, by_begin);
+    for (uint32_t i = 1; i < part->intervals.len; i++) {
+        hb_interval *last = &part->intervals.data[kept], *next = &part->intervals.data[i];
+        if (next->lo > last->hi)
+            part->intervals.data[++kept] = *next;
+        else if (next->hi > last->hi)
+            last->hi = next->hi;
+    }
+    part->intervals.len = kept + 1;
+}
+
+static hb_after *find_after(const hb_func *own, const lift_func *f, uint32_t insn)
+{
+    hb_after *after = base_alloc_zero(1, sizeof *after);
+    VEC(hb_interval) intervals = {0};
+    hb_numbers work = {0}, calls = {0};
+    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
+    for (bool first = true; first || work.len; first = false) {
+        const lift_block *b = &f->blocks[first ? hb_block_of(f, insn) : work.data[--work.len]];
+        uint32_t from = first ? insn + 1 : b->first_insn, end = b->first_insn + b->insn_count;
+        for (uint32_t c = first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++)
+            vec_push(&calls, c);
+        if (from < end) vec_push(&intervals, ((hb_interval){from, end}));
+        after->ends |= ends_function(b);
+        uint32_t count = b->end_kind == END_UNKNOWN ? f->block_count : b->succ_count; /* it may go anywhere in the function */
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t to = b->end_kind == END_UNKNOWN ? i : f->edges[b->first_succ + i].to;
+            if (hb_bit(seen, to)) continue;
+            hb_set(seen, to);
+            vec_push(&work, to);
+        }
+    }
+    vec_free(&work);
+    free(seen);
+    hb_part part = {.intervals = {intervals.data, intervals.len, intervals.cap}};
+    if (part.intervals.len) merge(&part);
+    after->intervals = part.intervals.data;
+    after->interval_count = part.intervals.len;
+    after->calls = calls.data;
+    after->call_count = calls.len;
+    return after;
+}
+
+void hb_afters_free(hb_func *f)
+{
+    for (uint32_t c = 0; f->after && c < f->call_count; c++) {
+        if (!f->after[c]) continue;
+        free(f->after[c]->intervals);
+        free(f->after[c]->calls);
+        free(f->after[c]);
+    }
+    free(f->after);
+}
+
+/* The same as go_function from a call of an instance in which nothing cuts and of which all calls come back. What lies behind a call that was gone
+ * through is in the region already. */
+static bool go_after(walker *w, uint32_t instance, uint32_t call)
+{
+    hb_func *own = &w->h->funcs[w->h->instances[instance].func];
+    if (!own->after) own->after = base_alloc_zero(own->call_count, sizeof *own->after);
+    if (!own->after[call]) own->after[call] = find_after(own, hb_instance_code(w->h, instance), own->calls[call].insn);
+    uint64_t **passed = &w->passed[instance];
+    if (!*passed) *passed = base_alloc_zero(own->call_count / 64 + 1, sizeof **passed);
+    if (hb_bit(*passed, call)) return false;
+    const hb_after *after = own->after[call];
+    for (uint32_t i = 0; i < after->interval_count; i++)
+        note(w, instance, after->intervals[i].lo, after->intervals[i].hi);
+    for (uint32_t i = 0; i < after->call_count; i++) {
+        if (hb_bit(*passed, after->calls[i])) continue;
+        hb_set(*passed, after->calls[i]);
+        enter_callees(w, instance, &own->calls[after->calls[i]]);
+    }
+    return after->ends;
+}
+
 static uint64_t *new_seen(const hb *h, uint32_t instance)
 {
     return base_alloc_zero(hb_instance_code(h, instance)->block_count / 64 + 1, sizeof(uint64_t));
@@ -224,6 +318,17 @@ static uint64_t *seen_in(walker *w, uint32_t instance)
 {
     if (!w->seen_in[instance]) w->seen_in[instance] = new_seen(w->h, instance);
     return w->seen_in[instance];
+}
+
+/* From a point upwards. */
+static bool go_from(walker *w, hb_point at)
+{
+    const hb_func *own = &w->h->funcs[w->h->instances[at.instance].func];
+    if (!w->walk->waits && (!w->tainted[at.instance] || is_clear(w, at.instance))) {
+        uint32_t call = first_call(own, at.insn);
+        if (call < own->call_count && own->calls[call].insn == at.insn) return go_after(w, at.instance, call);
+    }
+    return go_function(w, at.instance, at.insn, false, seen_in(w, at.instance));
 }
 
 /* What can be reached of a function from its entry, when all of its calls come back as those of this instance do. */
@@ -350,27 +455,6 @@ static void jump_back(walker *w, uint32_t instance)
     }
 }
 
-static int by_begin(const void *a, const void *b)
-{
-    const hb_interval *x = a, *y = b;
-    return x->lo < y->lo ? -1 : x->lo > y->lo;
-}
-
-/* In order, and none that touches another. */
-static void merge(hb_part *part)
-{
-    uint32_t kept = 0;
-    qsort(part->intervals.data, part->intervals.len, sizeof *part->intervals.data, by_begin);
-    for (uint32_t i = 1; i < part->intervals.len; i++) {
-        hb_interval *last = &part->intervals.data[kept], *next = &part->intervals.data[i];
-        if (next->lo > last->hi)
-            part->intervals.data[++kept] = *next;
-        else if (next->hi > last->hi)
-            last->hi = next->hi;
-    }
-    part->intervals.len = kept + 1;
-}
-
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out)
 {
     walker w = {.h = h, .walk = walk, .out = out};
@@ -378,6 +462,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     w.entered = base_alloc_zero(h->words, sizeof *w.entered);
     w.clear = base_alloc_zero(h->words, sizeof *w.clear);
     w.seen_in = base_alloc_zero(h->instance_count, sizeof *w.seen_in);
+    w.passed = base_alloc_zero(h->instance_count, sizeof *w.passed);
     find_tainted(&w);
     find_passes(&w);
     w.record = true;
@@ -392,15 +477,18 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
             go_up(&w, at.instance);
             continue;
         }
-        if (go_function(&w, at.instance, at.insn, false, seen_in(&w, at.instance))) go_up(&w, at.instance);
+        if (go_from(&w, at)) go_up(&w, at.instance);
         jump_back(&w, at.instance);
     }
     go_down(&w);
     for (uint32_t i = 0; i < out->parts.len; i++)
         merge(&out->parts.data[i]);
-    for (uint32_t i = 0; i < h->instance_count; i++)
+    for (uint32_t i = 0; i < h->instance_count; i++) {
         free(w.seen_in[i]);
+        free(w.passed[i]);
+    }
     free(w.seen_in);
+    free(w.passed);
     free(w.tainted);
     free(w.passes);
     free(w.entered);

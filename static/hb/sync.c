@@ -1,4 +1,4 @@
-/* Finding functions in the tables of sync_table.c by name. */
+/* Finding functions in the tables of sync_table.c by name: one by one, or, for those who ask for every call of a program, by an index. */
 #include "static/hb/sync.h"
 
 #include <stdlib.h>
@@ -26,19 +26,84 @@ static const char *plain(const char *name)
     return name;
 }
 
+static const char *names_at(bool touches, uint32_t entry)
+{
+    return touches ? hb_sync_touches[entry].names : hb_sync_table[entry].names;
+}
+
+/* The first entry of a table that has the name. */
+static uint32_t find(bool touches, const char *name)
+{
+    for (uint32_t i = 0, n = touches ? hb_sync_touch_count : hb_sync_count; i < n; i++)
+        if (has_name(names_at(touches, i), name)) return i;
+    return MAP_NONE;
+}
+
 const sync_entry *hb_sync_find(const char *name)
 {
-    name = plain(name);
-    for (uint32_t i = 0; i < hb_sync_count; i++)
-        if (has_name(hb_sync_table[i].names, name)) return &hb_sync_table[i];
-    return NULL;
+    uint32_t entry = find(false, plain(name));
+    return entry == MAP_NONE ? NULL : &hb_sync_table[entry];
 }
 
 const sync_touch *hb_sync_touch_find(const char *name)
 {
-    for (uint32_t i = 0; i < hb_sync_touch_count; i++)
-        if (has_name(hb_sync_touches[i].names, name)) return &hb_sync_touches[i];
-    return NULL;
+    uint32_t entry = find(true, name);
+    return entry == MAP_NONE ? NULL : &hb_sync_touches[entry];
+}
+
+static uint64_t hash_name(const char *name, size_t len)
+{
+    uint64_t hash = len;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 0x100000001b3;
+    return map_hash(hash) & ~(1ull << 63);
+}
+
+void sync_index_open(sync_index *index)
+{
+    for (unsigned touches = 0; touches < 2; touches++)
+        for (uint32_t i = 0, n = touches ? hb_sync_touch_count : hb_sync_count; i < n; i++)
+            for (const char *at = names_at(touches, i); *at; at += strspn(at, " ")) {
+                size_t len = strcspn(at, " ");
+                uint32_t *known = len && at[len - 1] == '*' ? NULL : map_at(&index->exact[touches], hash_name(at, len));
+                if (!known)
+                    vec_push(&index->families[touches], ((sync_family){at, (uint32_t)len - 1, i}));
+                else if (*known == MAP_NONE)
+                    *known = i;
+                at += len;
+            }
+}
+
+void sync_index_close(sync_index *index)
+{
+    for (unsigned touches = 0; touches < 2; touches++) {
+        map_free(&index->exact[touches]);
+        vec_free(&index->families[touches]);
+    }
+}
+
+static uint32_t look_up(const sync_index *index, bool touches, const char *name)
+{
+    uint32_t entry = map_get(&index->exact[touches], hash_name(name, strlen(name)));
+    if (entry != MAP_NONE && !has_name(names_at(touches, entry), name)) return find(touches, name); /* two names with one hash */
+    for (uint32_t i = 0; i < index->families[touches].len; i++) { /* in the order of the table, whose first word counts */
+        const sync_family *family = &index->families[touches].data[i];
+        if (entry != MAP_NONE && family->entry >= entry) break;
+        if (!strncmp(name, family->begin, family->len)) return family->entry;
+    }
+    return entry;
+}
+
+const sync_entry *sync_index_find(const sync_index *index, const char *name)
+{
+    uint32_t entry = look_up(index, false, plain(name));
+    return entry == MAP_NONE ? NULL : &hb_sync_table[entry];
+}
+
+const sync_touch *sync_index_touch_find(const sync_index *index, const char *name)
+{
+    uint32_t entry = look_up(index, true, name);
+    return entry == MAP_NONE ? NULL : &hb_sync_touches[entry];
 }
 
 uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RANGES])

@@ -3,6 +3,7 @@
 #define RACE_HB_SYNC_H
 
 #include "static/base/base.h"
+#include "static/pointer/map.h"
 
 typedef enum {
     SYNC_NONE,
@@ -79,6 +80,22 @@ extern const uint32_t hb_sync_touch_count;
 /* NULL: it means nothing to threads. */
 const sync_entry *hb_sync_find(const char *name);
 const sync_touch *hb_sync_touch_find(const char *name);
+
+/* The same by an index, which finds what they find. */
+typedef struct {
+    const char *begin; /* of all its names; `len` characters */
+    uint32_t len;
+    uint32_t entry;
+} sync_family;
+
+typedef struct {
+    map64 exact[2]; /* of hb_sync_table, of hb_sync_touches: entry by hash of the name */
+    VEC(sync_family) families[2];
+} sync_index;
+void sync_index_open(sync_index *index);
+void sync_index_close(sync_index *index);
+const sync_entry *sync_index_find(const sync_index *index, const char *name);
+const sync_touch *sync_index_touch_find(const sync_index *index, const char *name);
 
 typedef struct {
     bool write;

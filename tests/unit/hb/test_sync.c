@@ -2,6 +2,8 @@
 #include "static/hb/hb.h"
 #include "unity.h"
 
+#include <stdio.h>
+
 void setUp(void) {}
 void tearDown(void) {}
 
@@ -17,6 +19,33 @@ static void test_names_are_found(void)
     TEST_ASSERT_NULL(hb_sync_find("pthread_mutex"));
     TEST_ASSERT_NULL(hb_sync_find("pthread_mutex_lock2"));
     TEST_ASSERT_NULL(hb_sync_find(""));
+}
+
+/* Every name of a table, each with something before, behind and instead of its last letter. */
+static void expect_same(const sync_index *index, const char *names)
+{
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        for (unsigned how = 0; how < 5; how++) {
+            char name[200];
+            snprintf(name, sizeof name, "%s%.*s%s", how == 3 ? "__" : how == 4 ? "_" : "", (int)(len - (how == 2)), at, how == 1 ? "x" : "");
+            TEST_ASSERT_EQUAL_PTR_MESSAGE(hb_sync_find(name), sync_index_find(index, name), name);
+            TEST_ASSERT_EQUAL_PTR_MESSAGE(hb_sync_touch_find(name), sync_index_touch_find(index, name), name);
+        }
+        at += len;
+    }
+}
+
+static void test_the_index_finds_what_the_tables_have(void)
+{
+    sync_index index = {0};
+    sync_index_open(&index);
+    for (uint32_t i = 0; i < hb_sync_count; i++)
+        expect_same(&index, hb_sync_table[i].names);
+    for (uint32_t i = 0; i < hb_sync_touch_count; i++)
+        expect_same(&index, hb_sync_touches[i].names);
+    expect_same(&index, "a main_loop pthread zzz");
+    sync_index_close(&index);
 }
 
 /* A typo would make a line mean nothing. */
@@ -102,6 +131,7 @@ int main(void)
 {
     UNITY_BEGIN();
     RUN_TEST(test_names_are_found);
+    RUN_TEST(test_the_index_finds_what_the_tables_have);
     RUN_TEST(test_every_range_of_memory_can_be_read);
     RUN_TEST(test_ranges_have_sizes);
     RUN_TEST(test_ranges_overlap_when_they_share_a_byte);
