@@ -9,7 +9,7 @@
 /* A pointer that may point anywhere into very many objects is wild: it gets the key SET_WILD, which stands for all places of all
  * objects that some wild pointer may point into, at whatever place. These objects are the same for all of them, so that sets
  * stay small where the analysis knows next to nothing. */
-enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 48 /* more objects than this, as a rule */ };
+enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 32 /* more objects than this, as a rule */ };
 
 typedef struct {
     pta_key *keys;

@@ -2,14 +2,15 @@
  *
  *   pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]...
  *             [--threads N]... [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] [--ran FILE]
- *             NAME=FILE[,FILE]...
+ *             [--wild N] NAME=FILE[,FILE]...
  *
  * A program is one file or several modules. Without one of the first four options: --scratch and --updates.
  * --processor: the time of the processor is measured, of all threads together, for machines that others use too.
  * --edits: random statements that are deleted and inserted again (2000), --reset-edits: of them with `reset` (a tenth).
  * --seconds: limit of each measurement: an analysis from scratch, or all edits of one row. --memory: limit of the
  * address space of each. What goes beyond says so in its row. --ran: what libsharing.so (tests/dynamorio) has recorded of a run of
- * the program; with --precision, how many of the instructions that ran are shared by the analysis, and were. Exit 0: all rows are there, with or without numbers. */
+ * the program; with --precision, how many of the instructions that ran are shared by the analysis, and were. --wild: another
+ * threshold for wild pointers (pta_options). Exit 0: all rows are there, with or without numbers. */
 #include "tests/tools/pta_bench/table.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ typedef struct {
     pta_algorithm algorithms[ALGORITHMS];
     uint32_t algorithm_count;
     uint32_t threads[MAX_THREADS], thread_count;
-    uint32_t edits, reset_edits, seed;
+    uint32_t edits, reset_edits, seed, wild;
     bench_limits limits;
     bench_program programs[MAX_PROGRAMS];
     uint32_t program_count;
@@ -41,7 +42,8 @@ static int usage(void)
     fprintf(stderr,
             "usage: pta_bench [--scratch] [--updates] [--precision] [--scale] [--processor] [--context C]... [--algorithm A]... "
             "[--threads N]...\n"
-            "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] [--ran FILE] NAME=FILE[,FILE]...\n");
+            "       [--edits N] [--reset-edits N] [--seed N] [--seconds N] [--memory MB] [--ran FILE] [--wild N] "
+            "NAME=FILE[,FILE]...\n");
     return 2;
 }
 
@@ -49,6 +51,7 @@ static pta_options options_of(const bench *b, uint32_t context)
 {
     pta_options options = {0};
     tool_context(b->contexts[context], &options);
+    options.wild_at = b->wild;
     return options;
 }
 
@@ -153,6 +156,7 @@ static bool set_option(bench *b, const char *name, const char *value)
     } numbers[] = {{"--edits", &b->edits},
                    {"--reset-edits", &b->reset_edits},
                    {"--seed", &b->seed},
+                   {"--wild", &b->wild},
                    {"--seconds", &b->limits.seconds},
                    {"--memory", &b->limits.memory}};
     pta_options unused;
