@@ -4,7 +4,8 @@
  * The ABI alone is not a safe ground. gcc's -fipa-ra, on by default, lets a caller keep a value in a caller-saved
  * register across a call to a function of its own file that does not write it. Hence:
  *   - only a call that leaves the module, or an indirect one, ends the life of caller-saved registers;
- *   - at a return, a register that the function never writes is live.
+ *   - at a return, a register that the function never writes is live, and so is one that it pops: clang's preserve_most, and the
+ *     slow paths of just-in-time compilers, save what the ABI would let them change.
  * Other traps: writes of 8 and 16 bits, conditional writes, rep with a count of zero and shifts by zero keep the old
  * value; -pg's mcount and TLS descriptor calls preserve what a call normally does not; retpoline thunks take their
  * target in r11. */
@@ -40,6 +41,7 @@ typedef struct {
     const uint8_t *bytes; /* of the section part last looked at: [at, at + available) */
     uint64_t at, available;
     uint32_t written; /* registers that some instruction, or some callee outside, writes */
+    uint32_t restored; /* registers that are popped somewhere */
 } live_pass;
 
 /* --- one instruction ---------------------------------------------------------------------------------------------- */
@@ -205,6 +207,8 @@ static live_effect live_instruction(live_pass *p, const lift_insn *insn, bool re
         !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&p->decoder, p->bytes + offset, p->available - offset, &in, ops)))
         return (live_effect){LIVE_ALL, 0};
     live_effect e = live_operands(p, &in, ops);
+    if (in.mnemonic == ZYDIS_MNEMONIC_POP && ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+        p->restored |= live_register(ops[0].reg.value);
     switch (insn->flow) {
     case FLOW_CALL:
     case FLOW_CALL_SLOT:
@@ -227,7 +231,7 @@ static live_effect live_instruction(live_pass *p, const lift_insn *insn, bool re
 static uint32_t live_beyond(const live_pass *p, const lift_block *b)
 {
     const lift_insn *last = b->insn_count ? &p->func->insns[b->first_insn + b->insn_count - 1] : NULL;
-    uint32_t unwritten = LIVE_GPRS & ~p->written;
+    uint32_t unwritten = LIVE_GPRS & (~p->written | p->restored);
     uint32_t tail = LIVE_ALL;
     if (last && (last->flow == FLOW_JUMP || last->flow == FLOW_BRANCH))
         tail = live_passed_to(p->img, lift_target(last)) | unwritten;

@@ -28,6 +28,7 @@ FUNCTION(calls_pointer, "call *8(%rbx)\n add %rcx, %rax\n ret");
 FUNCTION(calls_descriptor, "call *(%rax)\n add %rcx, %rax\n ret");
 FUNCTION(jumps_local, "mov %rsi, %r9\n jmp callee_long");
 FUNCTION(returns, "xor %ecx, %ecx\n mov %cl, %r8b\n ret");
+FUNCTION(restores, "push %r9\n xor %r9d, %r9d\n pop %r9\n mov %rax, (%rdi)\n ret");
 FUNCTION(system_call, "syscall\n mov %r11, %rbx\n ret");
 FUNCTION(traps, "cmp %rax, %rbx\n ud2");
 FUNCTION(partial_writes, "mov $1, %al\n mov $1, %cx\n mov $1, %edx\n mov $1, %rsi\n ud2");
@@ -127,6 +128,13 @@ static void a_return_reads_results_saved_registers_and_all_that_the_function_nev
 {
     uint32_t at_return = GPRS & ~(C | R8);
     EXPECT("returns", END_RET, at_return | LIVE_DF, at_return | C | LIVE_DF, at_return | LIVE_DF);
+}
+
+/* Who saves what the ABI does not ask for has a caller that counts on it (V8's slow paths, clang's preserve_most). */
+static void a_register_that_is_popped_is_live_at_the_return(void)
+{
+    const uint32_t at_return = GPRS | LIVE_DF, between = at_return & ~(uint32_t)R9;
+    EXPECT("restores", END_RET, at_return, between, between, at_return, at_return);
 }
 
 static void a_call_within_the_module_keeps_scratch_registers_alive_but_no_flags(void)
@@ -350,6 +358,7 @@ int main(void)
     }
     UNITY_BEGIN();
     RUN_TEST(a_return_reads_results_saved_registers_and_all_that_the_function_never_writes);
+    RUN_TEST(a_register_that_is_popped_is_live_at_the_return);
     RUN_TEST(a_call_within_the_module_keeps_scratch_registers_alive_but_no_flags);
     RUN_TEST(a_call_out_of_the_module_ends_scratch_registers);
     RUN_TEST(a_short_callee_may_be_a_thunk_that_jumps_to_r11);
