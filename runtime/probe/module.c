@@ -202,6 +202,7 @@ static bool hook_loader(void)
     if (!sys_protect(page, PROBE_PAGE, PROT_READ | PROT_EXEC)) return false;
     if (!sys_protect((void *)first, size, PROT_READ | PROT_WRITE | PROT_EXEC)) return false;
     emit_jump(&c, (uint64_t)page);
+    probe.loader_hook = (uint64_t)page;
     return sys_protect((void *)first, size, PROT_READ | PROT_EXEC) && !c.failed;
 }
 

@@ -248,6 +248,7 @@ typedef struct {
     probe_module *modules;
     uint32_t module_lock;
     uint32_t module_changes; /* how often modules came or went */
+    uint64_t loader_hook;    /* a jump of ours on the way from the loader's r_brk; 0: none */
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;

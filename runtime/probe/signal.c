@@ -18,6 +18,7 @@
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
+#include <link.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -297,6 +298,10 @@ static bool show_program(greg_t *regs)
     if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
     if (pc >= (uint64_t)probe_enter_quick && pc < (uint64_t)probe_enter_quick_end) return undo_quick(regs);
     if (pc >= (uint64_t)probe_first && pc < (uint64_t)probe_first_end) return undo_first(regs);
+    if (pc && pc == probe.loader_hook) {
+        regs[REG_RIP] = (greg_t)_r_debug.r_brk;
+        return true;
+    }
     return undo_jump(regs);
 }
 
