@@ -16,6 +16,7 @@ void setUp(void)
     func = program_add_func(program, "test", NULL, 0);
     other = program_add_func(program, "other", NULL, 0);
     program->funcs.data[func].root = true;
+    program->funcs.data[func].needs = program->funcs.data[other].needs = 1 << PTA_RDI;
 }
 
 void tearDown(void)
