@@ -215,7 +215,7 @@ int check_analyse(check *c, const check_how *how)
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");
-    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config});
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config, .memo = c->memo});
     c->seconds_order = now() - start;
     start = now();
     progress("races");

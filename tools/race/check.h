@@ -28,6 +28,7 @@ typedef struct {
     uint64_t how; /* hash of the texts of both */
     const struct check_pointers *before; /* of earlier analyses: one of them will do when it is of a program that says the same */
     uint32_t before_count;
+    hb_memo *memo;    /* of earlier analyses, or NULL */
     uint32_t taken;   /* the one that has become `result`, or UINT32_MAX */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;

@@ -62,6 +62,7 @@ typedef struct {
     state *last;         /* one of them, or NULL */
     uint64_t reports;
     check_pointers pointers[POINTERS];
+    hb_memo *memo;
     check ended;         /* the last analysis, until it is tidied up; its pointers are: */
     uint32_t slot;       /* here */
     pta *evicted;        /* and have the place of these */
@@ -165,7 +166,7 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .before = w->pointers, .before_count = POINTERS};
+               .config = w->texts.config, .before = w->pointers, .before_count = POINTERS, .memo = w->memo};
     lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
@@ -340,7 +341,7 @@ static int watch_run(int argc, char **argv)
     request r = {.settle = 5, .operands = base_alloc_zero((size_t)argc, sizeof(char *))};
     show_context("origin", &r.how.pointer);
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
-    watcher w = {.r = &r, .signals = -1, .set = {.inotify = -1}};
+    watcher w = {.r = &r, .memo = hb_memo_open(), .signals = -1, .set = {.inotify = -1}};
     if (parsed == KEY_HELP) {
         code = cli_help(&command_watch);
     } else if (parsed == CLI_END && !r.operand_count) {
@@ -361,6 +362,7 @@ static int watch_run(int argc, char **argv)
         forget(&w.states[i]);
     for (unsigned i = 0; i < POINTERS; i++)
         pta_close(w.pointers[i].result);
+    hb_memo_close(w.memo);
     check_close(&w.texts);
     free(r.operands);
     return code;
