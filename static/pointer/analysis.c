@@ -1,7 +1,7 @@
 /* Opening and closing an analysis, and asking it. */
 #include <time.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 static double now(void)
 {
@@ -22,7 +22,7 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
     p->plain = plain;
-    if (!plain && pta_open(p->program, &options, &p->plain, error)) return -1;
+    if (!plain && analysis_open(p->program, &options, NULL, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
     if (!p->options.once) return 0;
     for (uint32_t i = 0; i < p->plain->asked.len; i++)
@@ -32,8 +32,7 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     return 0;
 }
 
-/* Takes `plain` over, unless it fails. */
-static int open_with(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
+int analysis_open(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error)
 {
     static const context_rules *const rules[] = {
         [PTA_CONTEXT_NONE] = &context_none, [PTA_CONTEXT_ORIGIN] = &context_origin, [PTA_CONTEXT_CFA] = &context_cfa};
@@ -79,129 +78,10 @@ static int open_with(pta_program *program, const pta_options *options, pta *plai
 
 int pta_open(pta_program *program, const pta_options *options, pta **out, race_error *error)
 {
-    return open_with(program, options, NULL, out, error);
-}
-
-/* The uses of one statement in all live instances of its function. */
-static void statement_uses(const pta *p, uint32_t func, uint32_t stmt, id_list *out)
-{
-    for (uint32_t i = 0; i < p->instances_of.data[func].len; i++) {
-        const graph_instance *instance = &p->instances.data[p->instances_of.data[func].data[i]];
-        if (instance->live && !instance->waiting) vec_push(out, instance->first_use + stmt);
-    }
-}
-
-static bool *dead_flag(const pta *p, const pta_edit *edit)
-{
-    return &p->program->funcs.data[edit->func].stmts.data[edit->stmt].dead;
-}
-
-/* From scratch; on failure everything is as it was. `current`: but p->plain is up to date. */
-static int begin_anew(pta *p, bool current, race_error *error)
-{
-    pta *fresh;
-    if (open_with(p->program, &p->options, current ? p->plain : NULL, &fresh, error)) return -1;
-    if (current) p->plain = NULL;
-    pta old = *p;
-    *p = *fresh;
-    *fresh = old;
-    pta_close(fresh);
+    if (analysis_open(program, options, NULL, out, error)) return -1;
+    if (options->follow) follow_open(*out);
+    view_open(*out);
     return 0;
-}
-
-static int update_plain(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
-{
-    if (pta_update(p->plain, edits, count, error)) return -1;
-    for (uint32_t i = 0; i < count; i++)
-        *dead_flag(p, &edits[i]) = before[i];
-    return 0;
-}
-
-enum { FORGET_AFTER = 256 }; /* nodes that have become wild, and may have much that lies dormant */
-
-/* Whether a use does something, and its pointer is wild. */
-static bool is_wild_use(const pta *p, uint32_t use)
-{
-    const graph_instance *instance = &p->instances.data[p->uses.data[use].instance];
-    return instance->live && !instance->waiting && !graph_stmt(p, use)->dead &&
-           set_is_wild(&p->nodes.data[graph_pointer_node(p, use)].set);
-}
-
-/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
- * another context are deleted and inserted. */
-static int change(pta *p, const pta_edit *edits, uint32_t count, const bool *before, race_error *error)
-{
-    id_list uses = {0}, moved = {0};
-    retarget_list targets = {0};
-    bool current = p->plain && !p->stale;
-    if (current) {
-        p->plain->targets_changed = false;
-        if (update_plain(p, edits, count, before, error)) return -1;
-        if (p->plain->targets_changed) context_changed(p, p->plain, &moved, &targets);
-        for (uint32_t i = 0; i < moved.len; i++)
-            delete_use(p, moved.data[i]);
-        for (uint32_t i = 0; i < targets.len; i++)
-            if (targets.data[i].gone) delete_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
-        if (p->plain->targets_changed) context_note_plain(p, p->plain);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = dead_flag(p, &edits[i]);
-        if (edits[i].insert || *dead) continue;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
-            delete_use(p, uses.data[u]);
-        *dead = true;
-    }
-    if (!p->stale && !delete_run(p)) p->stale = true;
-    for (uint32_t i = 0; i < targets.len && !p->stale; i++)
-        if (!targets.data[i].gone && is_wild_use(p, targets.data[i].use))
-            graph_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
-    for (uint32_t i = 0; i < count; i++) {
-        bool *dead = dead_flag(p, &edits[i]);
-        if (!edits[i].insert || !*dead) continue;
-        *dead = false;
-        vec_clear(&uses);
-        statement_uses(p, edits[i].func, edits[i].stmt, &uses);
-        for (uint32_t u = 0; u < uses.len && !p->stale; u++)
-            graph_add_use(p, uses.data[u]);
-    }
-    for (uint32_t i = 0; i < moved.len && !p->stale; i++) {
-        const graph_instance *instance = &p->instances.data[p->uses.data[moved.data[i]].instance];
-        if (instance->live && !instance->waiting) graph_add_use(p, moved.data[i]);
-    }
-    vec_free(&uses);
-    vec_free(&moved);
-    vec_free(&targets);
-    p->toil = 0;
-    p->most = p->options.algorithm == PTA_IPA ? 10000 + 2 * p->scratch : 0;
-    if (!p->stale && solve_run(p, error)) return -1;
-    if (p->stale) return begin_anew(p, current, error);
-    if (p->made_wild > FORGET_AFTER + p->nodes.len / 64) dormant_forget(p);
-    return 0;
-}
-
-bool pta_may_edit(const pta_program *program, uint32_t func)
-{
-    return func != program->wilderness && func != program->wild_call;
-}
-
-int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
-{
-    if (p->options.once) return base_fail(error, "the analysis was made for one result only");
-    for (uint32_t i = 0; i < count; i++)
-        if (!pta_may_edit(p->program, edits[i].func)) return base_fail(error, "not a statement of the program");
-    VEC(bool) before = {0};
-    for (uint32_t i = 0; i < count; i++)
-        vec_push(&before, *dead_flag(p, &edits[i]));
-    int status = change(p, edits, count, before.data, error);
-    if (status) { /* the statements are as they were, and the next change finds out what they mean */
-        p->stale = true;
-        for (uint32_t i = 0; i < count; i++)
-            *dead_flag(p, &edits[i]) = before.data[i];
-    }
-    vec_free(&before);
-    return status;
 }
 
 void pta_close(pta *p)
@@ -221,14 +101,21 @@ void pta_close(pta *p)
         vec_free(&p->memories.data[i].exact);
         vec_free(&p->memories.data[i].classes);
     }
-    for (uint32_t i = 0; i < p->instances.len; i++)
+    for (uint32_t i = 0; i < p->instances.len; i++) {
         vec_free(&p->instances.data[i].callers);
+        vec_free(&p->instances.data[i].more_vars);
+        vec_free(&p->instances.data[i].more_stmts);
+    }
     for (uint32_t i = 0; i < p->levels.len; i++)
         vec_free(&p->levels.data[i]);
     for (uint32_t i = 0; i < p->instances_of.len; i++)
         vec_free(&p->instances_of.data[i]);
     vec_free(&p->instances_of);
     if (p->plain) pta_close(p->plain);
+    view_close(p);
+    follow_close(p->follow);
+    vec_free(&p->object_says);
+    vec_free(&p->touched);
     vec_free(&p->pointer_calls);
     map_free(&p->plain_calls);
     vec_free(&p->plain_targets);
@@ -323,16 +210,25 @@ static void close_keys(const pta *p, key_list *keys, bool wild, pta_set *to)
     vec_free(&added);
 }
 
+/* The component of a variable, in numbers that are shown. */
+static uint32_t shown_component(const pta *p, uint32_t instance, uint32_t var)
+{
+    const graph_instance *i = &p->instances.data[view_instance(p, instance)];
+    return graph_component(p, graph_var(i, view_var(p, i->func, var)));
+}
+
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
 {
     if (var == PTA_NO_VAR) return 0;
-    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + var)].set;
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, var)].set;
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
-static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_t at)
+pta_place places_one(const pta *p, uint32_t object, offset_t at)
 {
-    pta_place place = {.site = o->site, .context = o->context, .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
+    const graph_object *o = &p->objects.data[object];
+    const pta_shape *shape = p->shapes.data[object];
+    pta_place place = {.site = view_site_of(p, o->site), .context = view_context_of(p, o->context), .exact = offset_is_exact(at), .least = INT32_MIN, .end = INT32_MAX};
     place.offset = (int32_t)offset_at(at);
     if (place.exact) return place;
     place.element = shape ? shape->element : 0;
@@ -347,23 +243,63 @@ static pta_place place_of(const graph_object *o, const pta_shape *shape, offset_
     return place;
 }
 
+static bool is_later(const pta_place *a, const pta_place *b)
+{
+    return a->site != b->site ? a->site > b->site : a->context > b->context;
+}
+
+/* By object, as they are shown; those of one object stay in their order. Mostly they are sorted but for a few. */
+static void sort_places(pta_places *places)
+{
+    enum { FEW = 16 };
+    uint32_t n = places->len, from = 1;
+    while (from < n && !is_later(&places->data[from - 1], &places->data[from]))
+        from++;
+    if (from >= n) return;
+    if (n <= FEW) {
+        for (uint32_t i = from; i < n; i++)
+            for (uint32_t k = i; k && is_later(&places->data[k - 1], &places->data[k]); k--) {
+                pta_place t = places->data[k];
+                places->data[k] = places->data[k - 1];
+                places->data[k - 1] = t;
+            }
+        return;
+    }
+    pta_place *to = base_alloc(n * sizeof *to), *data = places->data;
+    for (uint32_t width = 1; width < n; width *= 2) { /* merge sort: stable */
+        for (uint32_t low = 0; low < n; low += 2 * width) {
+            uint32_t middle = low + width < n ? low + width : n, end = low + 2 * width < n ? low + 2 * width : n, a = low, b = middle;
+            for (uint32_t k = low; k < end; k++)
+                to[k] = b == end || (a < middle && !is_later(&data[a], &data[b])) ? data[a++] : data[b++];
+        }
+        pta_place *t = data;
+        data = to;
+        to = t;
+    }
+    if (data != places->data) {
+        memcpy(places->data, data, n * sizeof *data);
+        free(data);
+    } else {
+        free(to);
+    }
+}
+
 /* The places of a closed set. */
-static void list_places(const pta *p, const pta_set *set, pta_places *out)
+void places_of_set(const pta *p, const pta_set *set, pta_places *out)
 {
     key_list normal = {0};
     set_normal(set, graph_world(p), &normal);
     vec_clear(out);
     vec_reserve(out, normal.len);
-    for (uint32_t i = 0; i < normal.len; i++) {
-        const graph_object *o = &p->objects.data[key_object(normal.data[i])];
-        out->data[out->len++] = place_of(o, p->shapes.data[key_object(normal.data[i])], key_offset(normal.data[i]));
-    }
+    for (uint32_t i = 0; i < normal.len; i++)
+        out->data[out->len++] = places_one(p, key_object(normal.data[i]), key_offset(normal.data[i]));
     vec_free(&normal);
+    sort_places(out);
 }
 
 static void give_places(const pta *p, pta_set *set, pta_places *out)
 {
-    list_places(p, set, out);
+    places_of_set(p, set, out);
     set_free(set);
 }
 
@@ -372,7 +308,7 @@ static void component_places(const pta *p, uint32_t component, pta_operand what,
 {
     const pta_set *set = &p->nodes.data[component].set;
     if (!what.delta && stride == PTA_SAME && !set_is_wild(set)) { /* it is closed as it is */
-        list_places(p, set, out);
+        places_of_set(p, set, out);
         return;
     }
     pta_set all = {.tame = true};
@@ -393,18 +329,20 @@ static bool set_begins(const pta *p, const pta_set *set, pta_wants *wants, const
             begins |= offset_is_exact(at) && !offset_value(at);
             class |= !offset_is_single(at);
         }
-        if (begins && !class && wants(with, p->objects.data[object].site, p->objects.data[object].context)) return true;
+        if (begins && !class && wants(with, view_site_of(p, p->objects.data[object].site), view_context_of(p, p->objects.data[object].context)))
+            return true;
     }
     return false;
 }
 
 bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with)
 {
-    const id_list *of = &p->instances_of.data[func];
+    const id_list *of = &p->instances_of.data[view_func(p, func)];
+    var = view_var(p, view_func(p, func), var);
     bool wild = false;
     for (uint32_t i = 0, last = NO_NODE; i < of->len; i++) {
         const graph_instance *instance = &p->instances.data[of->data[i]];
-        uint32_t component = graph_component(p, instance->first_node + var);
+        uint32_t component = graph_component(p, graph_var(instance, var));
         if (!instance->live || component == last) continue;
         last = component;
         wild |= set_is_wild(&p->nodes.data[component].set);
@@ -417,16 +355,17 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 {
     vec_clear(out);
     if (what.var != PTA_NO_VAR)
-        component_places(p, graph_component(p, p->instances.data[instance].first_node + what.var), what, stride, out);
+        component_places(p, shown_component(p, instance, what.var), what, stride, out);
 }
 
 void pta_points_to(const pta *p, uint32_t func, pta_operand what, uint32_t stride, pta_places *out)
 {
-    const id_list *of = &p->instances_of.data[func];
+    const id_list *of = &p->instances_of.data[view_func(p, func)];
+    what.var = view_var(p, view_func(p, func), what.var);
     id_list components = {0};
     for (uint32_t i = 0; i < of->len && what.var != PTA_NO_VAR; i++)
         if (p->instances.data[of->data[i]].live)
-            vec_push(&components, graph_component(p, p->instances.data[of->data[i]].first_node + what.var));
+            vec_push(&components, graph_component(p, graph_var(&p->instances.data[of->data[i]], what.var)));
     bool one = components.len > 0, wild = false;
     for (uint32_t i = 1; i < components.len && one; i++)
         one = components.data[i] == components.data[0];
@@ -456,7 +395,7 @@ static void keep_inside(const pta *p, pta_places *places)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < places->len; i++) {
         const pta_place *place = &places->data[i];
-        if (is_inside(&p->program->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
+        if (is_inside(&view_program(p)->sites.data[place->site], place->exact, place->offset)) places->data[kept++] = *place;
     }
     places->len = kept;
 }
@@ -465,7 +404,7 @@ static void keep_inside(const pta *p, pta_places *places)
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
 {
     if (what.var == PTA_NO_VAR) return false;
-    const pta_set *set = &p->nodes.data[graph_component(p, p->instances.data[instance].first_node + what.var)].set;
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, what.var)].set;
     graph_label label = {what.delta, stride};
     uint32_t objects = 0, last = 0; /* no object has number 0 */
     for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {
@@ -495,18 +434,27 @@ void pta_access_places_in(const pta *p, uint32_t instance, const pta_access *acc
 
 void pta_escaped(const pta *p, pta_places *out)
 {
-    pta_points_to(p, p->program->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);
+    pta_points_to(p, view_program(p)->outside, (pta_operand){PTA_RET, 0}, PTA_SAME, out);
 }
 
 uint32_t pta_instance_count(const pta *p)
 {
-    return p->instances.len;
+    return p->view ? p->view->instance_count : p->instances.len;
 }
 
 bool pta_instance_at(const pta *p, uint32_t instance, pta_instance *out)
 {
-    *out = (pta_instance){p->instances.data[instance].func, p->instances.data[instance].context};
-    return p->instances.data[instance].live;
+    const graph_instance *i = &p->instances.data[view_instance(p, instance)];
+    *out = (pta_instance){view_func_of(p, i->func), view_context_of(p, i->context)};
+    return i->live;
+}
+
+static int by_callee(const void *a, const void *b)
+{
+    const pta_call_edge *x = a, *y = b;
+    if (x->callee != y->callee) return x->callee < y->callee ? -1 : 1;
+    if (x->caller != y->caller) return x->caller < y->caller ? -1 : 1;
+    return x->call < y->call ? -1 : x->call > y->call;
 }
 
 uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
@@ -514,23 +462,25 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges)
     VEC(pta_call_edge) all = {0};
     for (uint32_t i = 0; i < p->instances.len; i++) {
         const graph_instance *callee = &p->instances.data[i];
-        for (uint32_t c = 0; c < callee->callers.len; c++) {
+        for (uint32_t c = 0; c < callee->callers.len; c++) { /* of a live one */
             if (graph_is_dormant(p, &callee->callers.data[c])) continue;
             uint32_t use = callee->callers.data[c].use;
-            vec_push(&all, (pta_call_edge){p->uses.data[use].instance, i, graph_stmt(p, use)->ref});
+            vec_push(&all, (pta_call_edge){view_instance_of(p, p->uses.data[use].instance), view_instance_of(p, i),
+                                           view_call_of(p, graph_stmt(p, use)->ref)});
         }
     }
+    if (all.len) qsort(all.data, all.len, sizeof *all.data, by_callee);
     *edges = all.data;
     return all.len;
 }
 
 bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint64_t *addr)
 {
-    const graph_context *c = &p->contexts.data[place->context];
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     for (uint32_t i = c->count; i-- > 0;) {
-        const pta_call *call = &p->program->calls.data[c->calls[i]];
+        const pta_call *call = &view_program(p)->calls.data[view_call_of(p, c->calls[i])];
         if (!call->addr) continue;
-        *module = p->program->funcs.data[call->caller].module;
+        *module = view_program(p)->funcs.data[call->caller].module;
         *addr = call->addr;
         return true;
     }
@@ -539,31 +489,13 @@ bool pta_heap_call(const pta *p, const pta_place *place, uint32_t *module, uint6
 
 uint32_t pta_heap_calls(const pta *p, const pta_place *place, uint32_t calls[PTA_HEAP_CALLS])
 {
-    const graph_context *c = &p->contexts.data[place->context];
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     for (uint32_t i = 0; i < c->count && i < PTA_HEAP_CALLS; i++)
-        calls[i] = c->calls[i];
+        calls[i] = view_call_of(p, c->calls[i]);
     return c->count < PTA_HEAP_CALLS ? c->count : PTA_HEAP_CALLS;
 }
 
 uint32_t pta_context_base(const pta *p, uint32_t context)
 {
-    return p->contexts.data[context].base;
-}
-
-void pta_each_word(const pta *p, pta_visit_word *visit, void *with)
-{
-    pta_places holds = {0};
-    for (uint32_t i = 0; i < p->cells.len; i++) {
-        const graph_cell *cell = &p->cells.data[i];
-        const pta_set *set = &p->nodes.data[graph_component(p, cell->load)].set;
-        if (!set->len) continue;
-        pta_set copy = {.tame = true};
-        key_list added = {0};
-        set_add(&copy, set->keys, set->len, 0, graph_world(p), &added);
-        give_places(p, &copy, &holds);
-        vec_free(&added);
-        pta_place word = place_of(&p->objects.data[cell->object], p->shapes.data[cell->object], cell->place);
-        visit(with, &word, &holds);
-    }
-    vec_free(&holds);
+    return view_base_of(p, p->contexts.data[view_context(p, context)].base);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call)
 {
@@ -16,6 +16,15 @@ unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call)
 uint32_t context_one_thread(const pta *p, uint32_t base)
 {
     (void)p, (void)base;
+    return 0;
+}
+
+int context_compare_calls(const pta *p, const uint32_t *a, const uint32_t *b, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t x = view_call_of(p, a[i]), y = view_call_of(p, b[i]);
+        if (x != y) return x < y ? -1 : 1;
+    }
     return 0;
 }
 
@@ -105,7 +114,7 @@ static void note_instance(pta *p, const pta *plain, uint32_t instance, uint32_t 
     const graph_instance *i = &plain->instances.data[instance];
     uint32_t var = plain->program->calls.data[call].target.var, first = p->plain_targets.len;
     if (!i->live || var == PTA_NO_VAR) return;
-    const pta_set *set = &plain->nodes.data[graph_component(plain, i->first_node + var)].set;
+    const pta_set *set = &plain->nodes.data[graph_component(plain, graph_var(i, var))].set;
     vec_push(&p->plain_targets, 0);
     for (uint32_t k = 0; k < set->len && !set_is_wild(set); k++) {
         const pta_site *site = &plain->program->sites.data[plain->objects.data[key_object(set->keys[k])].site];
@@ -174,7 +183,7 @@ void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_lis
             if (!instance->live || instance->waiting) continue;
             uint64_t key = plain_key(p, instance->context, call_of(p, at));
             if (is_same_target(p, &now, key)) continue;
-            uint32_t was = map_get(&p->plain_calls, key), is = map_get(&now.plain_calls, key), use = instance->first_use + at.stmt;
+            uint32_t was = map_get(&p->plain_calls, key), is = map_get(&now.plain_calls, key), use = graph_use_of(instance, at.stmt);
             if (is_wild_call(p, was) != is_wild_call(&now, is))
                 vec_push(uses, use);
             else if (set_is_wild(&p->nodes.data[graph_pointer_node(p, use)].set))
@@ -187,6 +196,6 @@ void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_lis
 
 void pta_describe_context(const pta *p, uint32_t context, char *to, size_t size)
 {
-    const graph_context *c = &p->contexts.data[context];
+    const graph_context *c = &p->contexts.data[view_context(p, context)];
     p->rules->describe(p, c->base, to, size);
 }

@@ -1,7 +1,7 @@
 /* Call strings: the context is the last k calls; one more stands for all calls through wild pointers. */
 #include <stdio.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 enum { MOST = 4 };
 
@@ -58,8 +58,17 @@ static uint64_t hash(const pta *p, uint32_t base)
     const string_state *s = p->rules_state;
     uint64_t h = 0;
     for (uint32_t i = 0; s && i < s->strings.data[base].count; i++)
-        h = map_hash(h * 31 + s->strings.data[base].calls[i] + 1);
+        h = map_hash(h * 31 + view_call_of(p, s->strings.data[base].calls[i]) + 1);
     return h;
+}
+
+static int compare(const pta *p, uint32_t a, uint32_t b)
+{
+    const string_state *s = p->rules_state;
+    if (a <= ANY || b <= ANY || !s) return a < b ? -1 : a > b;
+    const call_string *x = &s->strings.data[a], *y = &s->strings.data[b];
+    if (x->count != y->count) return x->count < y->count ? -1 : 1;
+    return context_compare_calls(p, x->calls, y->calls, x->count);
 }
 
 static void describe(const pta *p, uint32_t base, char *to, size_t size)
@@ -68,9 +77,10 @@ static void describe(const pta *p, uint32_t base, char *to, size_t size)
     size_t used = 0;
     if (size) *to = 0;
     for (uint32_t i = 0; s && i < s->strings.data[base].count && used < size; i++) {
-        const pta_call *call = &p->program->calls.data[s->strings.data[base].calls[i]];
+        if (s->strings.data[base].calls[i] == UINT32_MAX) continue;
+        const pta_call *call = &view_program(p)->calls.data[view_call_of(p, s->strings.data[base].calls[i])];
         used += (size_t)snprintf(to + used, size - used, "%s%s+0x%llx", i ? " > " : "",
-                                 p->program->funcs.data[call->caller].name, (unsigned long long)call->addr);
+                                 view_program(p)->funcs.data[call->caller].name, (unsigned long long)call->addr);
     }
 }
 
@@ -83,4 +93,4 @@ static void close_rules(pta *p)
     free(s);
 }
 
-const context_rules context_cfa = {enter, context_one_twin, context_one_thread, hash, describe, close_rules};
+const context_rules context_cfa = {enter, context_one_twin, context_one_thread, hash, compare, describe, close_rules};

@@ -15,6 +15,12 @@ static uint64_t hash(const pta *p, uint32_t base)
     return base;
 }
 
+static int compare(const pta *p, uint32_t a, uint32_t b)
+{
+    (void)p;
+    return a < b ? -1 : a > b;
+}
+
 static void describe(const pta *p, uint32_t base, char *to, size_t size)
 {
     (void)p, (void)base;
@@ -26,4 +32,4 @@ static void close_rules(pta *p)
     (void)p;
 }
 
-const context_rules context_none = {enter, context_one_twin, context_one_thread, hash, describe, close_rules};
+const context_rules context_none = {enter, context_one_twin, context_one_thread, hash, compare, describe, close_rules};

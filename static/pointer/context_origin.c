@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 typedef struct {
     uint32_t func;
@@ -123,10 +123,23 @@ static uint64_t hash(const pta *p, uint32_t base)
     const origin_state *s = p->rules_state;
     if (base <= ANY || !s) return base;
     const origin *o = &s->origins.data[base];
-    uint64_t h = map_hash(((uint64_t)o->func << 32 | o->call) + o->twin);
+    uint64_t h = map_hash(((uint64_t)view_func_of(p, o->func) << 32 | view_call_of(p, o->call)) + o->twin);
     for (uint32_t i = 0; i < o->count; i++)
-        h = map_hash(h * 31 + o->calls[i] + 1);
+        h = map_hash(h * 31 + view_call_of(p, o->calls[i]) + 1);
     return map_hash(h * 31 + hash(p, o->parent));
+}
+
+static int compare(const pta *p, uint32_t a, uint32_t b)
+{
+    const origin_state *s = p->rules_state;
+    if (a <= ANY || b <= ANY || !s) return a < b ? -1 : a > b;
+    const origin *x = &s->origins.data[a], *y = &s->origins.data[b];
+    const uint32_t xs[] = {view_func_of(p, x->func), view_call_of(p, x->call), x->count, x->twin},
+                   ys[] = {view_func_of(p, y->func), view_call_of(p, y->call), y->count, y->twin};
+    for (unsigned i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i]) return xs[i] < ys[i] ? -1 : 1;
+    int calls = context_compare_calls(p, x->calls, y->calls, x->count);
+    return calls || x->parent == y->parent ? calls : compare(p, x->parent, y->parent);
 }
 
 static void describe(const pta *p, uint32_t base, char *to, size_t size)
@@ -137,9 +150,10 @@ static void describe(const pta *p, uint32_t base, char *to, size_t size)
         return;
     }
     const origin *o = &s->origins.data[base];
-    const pta_call *call = o->count ? &p->program->calls.data[o->calls[0]] : NULL;
-    snprintf(to, size, "%s%s%s%s", p->program->funcs.data[o->func].name, o->twin ? "'" : "", call ? " from " : "",
-             call ? p->program->funcs.data[call->caller].name : "");
+    const pta_program *program = view_program(p);
+    const pta_call *call = o->count ? &program->calls.data[view_call_of(p, o->calls[0])] : NULL;
+    snprintf(to, size, "%s%s%s%s", program->funcs.data[view_func_of(p, o->func)].name, o->twin ? "'" : "", call ? " from " : "",
+             call ? program->funcs.data[call->caller].name : "");
 }
 
 static void close_rules(pta *p)
@@ -151,4 +165,4 @@ static void close_rules(pta *p)
     free(s);
 }
 
-const context_rules context_origin = {enter, twins, thread, hash, describe, close_rules};
+const context_rules context_origin = {enter, twins, thread, hash, compare, describe, close_rules};

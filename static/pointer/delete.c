@@ -125,7 +125,7 @@ void delete_ask_all(pta *p, uint32_t edge)
             delete_question(p, e->to, i);
 }
 
-static void retract_edge(pta *p, uint32_t edge)
+void delete_edge(pta *p, uint32_t edge)
 {
     const graph_edge e = p->edges.data[edge];
     if (p->options.algorithm == PTA_IPA) {
@@ -162,9 +162,11 @@ static void hush(pta *p, uint32_t node);
 static void empty_variables(pta *p, uint32_t instance)
 {
     const graph_instance *i = &p->instances.data[instance];
-    uint32_t first = i->first_node, count = p->program->funcs.data[i->func].var_count;
-    for (uint32_t node = first; node < first + count; node++) {
+    uint32_t count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t v = 0; v < count; v++) {
+        uint32_t node = graph_var(i, v);
         hush(p, node);
+        graph_note(p, node);
         set_of(p, node)->len = set_of(p, node)->loose = 0;
     }
 }
@@ -175,9 +177,9 @@ static void die(pta *p, uint32_t instance)
     i->live = false;
     p->targets_changed = true;
     vec_push(&delete_state(p)->unborn, instance);
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+    uint32_t count = p->program->funcs.data[i->func].stmts.len;
     for (uint32_t s = 0; s < count; s++)
-        delete_use(p, first + s);
+        delete_use(p, graph_use_of(&p->instances.data[instance], s));
     if (p->options.algorithm == PTA_IPA) empty_variables(p, instance);
 }
 
@@ -200,8 +202,8 @@ static bool is_passed(const pta *p, const graph_edge *e, uint32_t callee)
     const graph_instance *to = &p->instances.data[callee], *from = &p->instances.data[p->uses.data[e->use].instance];
     const pta_call *call = &p->program->calls.data[graph_stmt(p, e->use)->ref];
     if (e->to >= to->first_node && e->to < to->first_node + PTA_PARAMS) return true;
-    return (e->from == to->first_node + PTA_RET && e->to == from->first_node + call->ret) ||
-           (e->from == to->first_node + PTA_RET2 && e->to == from->first_node + call->ret2);
+    return (e->from == to->first_node + PTA_RET && call->ret != PTA_NO_VAR && e->to == graph_var(from, call->ret)) ||
+           (e->from == to->first_node + PTA_RET2 && call->ret2 != PTA_NO_VAR && e->to == graph_var(from, call->ret2));
 }
 
 void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key)
@@ -214,7 +216,7 @@ void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key)
         graph_instance *callee = &p->instances.data[calls->data[i].callee];
         for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
             next = p->edges.data[e].next;
-            if (p->edges.data[e].key == key && is_passed(p, &p->edges.data[e], calls->data[i].callee)) retract_edge(p, e);
+            if (p->edges.data[e].key == key && is_passed(p, &p->edges.data[e], calls->data[i].callee)) delete_edge(p, e);
         }
         callee->callers.data[calls->data[i].at] = callee->callers.data[callee->callers.len - 1];
         callee->callers.len--;
@@ -242,7 +244,7 @@ void delete_use(pta *p, uint32_t use)
             retract_calls(p, use, set->keys[i]);
     }
     while (p->uses.data[use].edges != NO_EDGE)
-        retract_edge(p, p->uses.data[use].edges);
+        delete_edge(p, p->uses.data[use].edges);
 }
 
 /* --- facts --------------------------------------------------------------------------------------------------------------- */
@@ -254,7 +256,7 @@ static void retract_uses(pta *p, uint32_t node, pta_key key)
         uint32_t use = p->nodes.data[node].uses.data[u];
         for (uint32_t e = p->uses.data[use].edges, next; e != NO_EDGE; e = next) {
             next = p->edges.data[e].next;
-            if (p->edges.data[e].key == key) retract_edge(p, e);
+            if (p->edges.data[e].key == key) delete_edge(p, e);
         }
         if (graph_stmt(p, use)->kind != PTA_CALL) continue;
         p->targets_changed = true;
@@ -275,6 +277,7 @@ static void take_one(pta *p, uint32_t node, pta_key key)
     pta_set *set = set_of(p, node);
     delete_state(p)->work += p->nodes.data[node].out.len + set->len / 16;
     set_remove(set, &key, 1);
+    graph_note(p, node);
     note_loss(p, node, key_object(key));
     if (node == p->wilderness) {
         p->wild.data[key_object(key)] &= (uint8_t)~SET_IN_WILD;
@@ -295,7 +298,7 @@ static void hush(pta *p, uint32_t node)
 {
     uint32_t tells = p->nodes.data[node].tells;
     p->nodes.data[node].tells = 0;
-    if (tells) retract_edge(p, tells - 1);
+    if (tells) delete_edge(p, tells - 1);
 }
 
 /* A key goes; a class with all keys of its object. After SET_WILD, what lay dormant goes where it has not been sent. */

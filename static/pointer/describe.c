@@ -1,23 +1,23 @@
 /* Objects and places in the user's words: `&table[*].next`, `malloc@conn_new:612`, `&buf in main`. */
 #include <stdio.h>
 
-#include "static/pointer/graph.h"
+#include "static/pointer/view.h"
 
 static void heap_name(const pta *p, const pta_place *place, char *to, size_t size)
 {
-    const pta_site *site = &p->program->sites.data[place->site];
-    const char *allocator = p->program->funcs.data[site->func].name;
-    const graph_context *c = &p->contexts.data[place->context];
+    const pta_site *site = &view_program(p)->sites.data[place->site];
+    const char *allocator = view_program(p)->funcs.data[site->func].name;
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     const pta_call *call = NULL; /* the outermost one: the caller of a wrapper is what the user wants to know */
     for (uint32_t i = 0; i < c->count && !call; i++)
-        if (p->program->calls.data[c->calls[i]].addr) call = &p->program->calls.data[c->calls[i]];
+        if (view_program(p)->calls.data[view_call_of(p, c->calls[i])].addr) call = &view_program(p)->calls.data[view_call_of(p, c->calls[i])];
     if (!call) {
         snprintf(to, size, "%s", allocator);
         return;
     }
-    const pta_func *caller = &p->program->funcs.data[call->caller];
+    const pta_func *caller = &view_program(p)->funcs.data[call->caller];
     image_line line;
-    if (image_line_at(p->program->modules[caller->module]->img, call->addr, &line) && line.file)
+    if (image_line_at(view_program(p)->modules[caller->module]->img, call->addr, &line) && line.file)
         snprintf(to, size, "%s@%s:%u", allocator, caller->name, line.line);
     else
         snprintf(to, size, "%s@%s+0x%llx", allocator, caller->name,
@@ -26,7 +26,7 @@ static void heap_name(const pta *p, const pta_place *place, char *to, size_t siz
 
 static void site_name(const pta *p, const pta_place *place, char *to, size_t size)
 {
-    const pta_site *site = &p->program->sites.data[place->site];
+    const pta_site *site = &view_program(p)->sites.data[place->site];
     switch (site->kind) {
     case PTA_HEAP: heap_name(p, place, to, size); break;
     case PTA_FRAME: snprintf(to, size, "%s", site->name ? site->name : "frame"); break;
@@ -56,7 +56,7 @@ static bool element_name(const image_type *type, const char *name, const pta_pla
 
 static void place_name(const pta *p, const pta_place *place, char *to, size_t size)
 {
-    const pta_site *site = &p->program->sites.data[place->site];
+    const pta_site *site = &view_program(p)->sites.data[place->site];
     char name[192], address[200];
     site_name(p, place, name, sizeof name);
     if (site->kind == PTA_FUNCTION || site->kind == PTA_EXTERNAL || site->kind == PTA_WILD) {
@@ -82,19 +82,19 @@ static void place_name(const pta *p, const pta_place *place, char *to, size_t si
 
 void pta_describe(const pta *p, const pta_place *place, char *to, size_t size)
 {
-    const pta_site *site = &p->program->sites.data[place->site];
+    const pta_site *site = &view_program(p)->sites.data[place->site];
     place_name(p, place, to, size);
     size_t used = strlen(to);
-    if (site->kind == PTA_FRAME && used < size) snprintf(to + used, size - used, " in %s", p->program->funcs.data[site->func].name);
+    if (site->kind == PTA_FRAME && used < size) snprintf(to + used, size - used, " in %s", view_program(p)->funcs.data[site->func].name);
 }
 
 bool pta_heap_outer_call(const pta *p, const pta_place *place, uint32_t level, uint32_t *module, uint64_t *addr)
 {
-    const graph_context *c = &p->contexts.data[place->context];
+    const graph_context *c = &p->contexts.data[view_context(p, place->context)];
     for (uint32_t i = c->count; i-- > 0;) {
-        const pta_call *call = &p->program->calls.data[c->calls[i]];
+        const pta_call *call = &view_program(p)->calls.data[view_call_of(p, c->calls[i])];
         if (!call->addr || level-- > 0) continue;
-        *module = p->program->funcs.data[call->caller].module;
+        *module = view_program(p)->funcs.data[call->caller].module;
         *addr = call->addr;
         return true;
     }

@@ -277,7 +277,8 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
     if (*at != MAP_NONE) return *at;
     *at = p->instances.len;
     const pta_func *f = &p->program->funcs.data[func];
-    graph_instance instance = {.func = func, .context = context, .first_node = p->nodes.len, .first_use = p->uses.len};
+    graph_instance instance = {.func = func, .context = context, .first_node = p->nodes.len, .first_use = p->uses.len,
+                               .vars = f->var_count, .stmts = f->stmts.len};
     for (uint32_t i = 0; i < f->var_count; i++)
         graph_add_node(p);
     for (uint32_t i = 0; i < f->stmts.len; i++)
@@ -285,6 +286,31 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
     vec_push(&p->instances_of.data[func], p->instances.len);
     vec_push(&p->instances, instance);
     return p->instances.len - 1;
+}
+
+/* With room for more: a function that was edited is edited again. */
+static uint32_t stretch(stretch_list *list, uint32_t had, uint32_t needs, uint32_t first)
+{
+    enum { ROOM = 16 };
+    uint32_t end = list->len ? list->data[list->len - 1].at + list->data[list->len - 1].count : had;
+    if (end >= needs) return 0;
+    uint32_t count = needs - end + ROOM + end / 8;
+    vec_push(list, (graph_stretch){end, first, count});
+    return count;
+}
+
+void graph_grow_instances(pta *p, uint32_t func)
+{
+    const pta_func *f = &p->program->funcs.data[func];
+    for (uint32_t k = 0; k < p->instances_of.data[func].len; k++) {
+        uint32_t id = p->instances_of.data[func].data[k];
+        graph_instance *i = &p->instances.data[id];
+        for (uint32_t n = stretch(&i->more_vars, i->vars, f->var_count, p->nodes.len); n; n--)
+            graph_add_node(p);
+        uint32_t first = p->uses.len, more = stretch(&i->more_stmts, i->stmts, f->stmts.len, first);
+        for (uint32_t n = 0; n < more; n++)
+            vec_push(&p->uses, (graph_use){.instance = id, .stmt = i->more_stmts.data[i->more_stmts.len - 1].at + n, .edges = NO_EDGE});
+    }
 }
 
 /* The instance is called: its statements take effect. */
@@ -300,7 +326,7 @@ void graph_make_live(pta *p, uint32_t instance)
 
 static uint32_t var_node(const pta *p, uint32_t instance, uint32_t var)
 {
-    return p->instances.data[instance].first_node + var;
+    return graph_var(&p->instances.data[instance], var);
 }
 
 static void pass(pta *p, uint32_t use, pta_key key, uint32_t from, int32_t delta, uint32_t to)

@@ -54,6 +54,7 @@ typedef struct {
     bool used;          /* some member has uses */
     bool touched;       /* something is in its inbox */
     bool quiet;         /* it has got something that is not in `delta`: holders.c */
+    bool noted;         /* in graph->touched */
     bool word;          /* of memory, which tells nothing: what is loaded from it does */
 } graph_node;
 
@@ -93,8 +94,16 @@ typedef struct {
 typedef VEC(call_place) call_list;
 
 typedef struct {
+    uint32_t at, first, count; /* `count` variables, or statements, from `at` on: their nodes, or uses, from `first` on */
+} graph_stretch;
+
+typedef VEC(graph_stretch) stretch_list;
+
+typedef struct {
     uint32_t func, context;
     uint32_t first_node, first_use;
+    uint32_t vars, stmts; /* how many have their nodes and uses there; those that the function got later have them in: */
+    stretch_list more_vars, more_stmts;
     bool live, root;
     bool waiting; /* live, but its statements have yet to take effect */
     uint64_t rank;
@@ -189,7 +198,47 @@ struct pta {
     uint64_t scratch;    /* the same of the analysis from scratch */
     uint32_t made_wild; /* nodes since what lies dormant was last forgotten */
     double seconds;
+    struct follow *follow; /* follow.c; NULL: the program is the one that was opened */
+    struct pta_view *view; /* view.c: the numbers that answers are in; NULL: its own */
+    id_list touched;       /* follow.c: nodes that have got or lost something since it was last told */
+    VEC(uint64_t) object_says; /* follow.c: by object, its shape as a hash; types may be gone when that is asked for */
+    uint32_t begun;        /* how often a change took too long, and all was begun anew */
 };
+
+/* --- analysis.c -------------------------------------------------------------------------------------------------------- */
+
+/* As pta_open; takes `plain` over, an analysis of the program without contexts that is up to date, unless it fails. NULL: none. */
+int analysis_open(pta_program *program, const pta_options *options, pta *plain, pta **out, race_error *error);
+
+pta_place places_one(const pta *p, uint32_t object, offset_t at);
+void places_of_set(const pta *p, const pta_set *set, pta_places *out); /* which is closed */
+
+/* --- update.c ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct { /* a call by name, to the same function, with other arguments or results */
+    stmt_place at;
+    uint32_t call;
+    bool whole; /* the statement is among those that are renewed: nothing of the old call stays */
+    pta_call was, is;
+} call_amend;
+
+typedef struct {
+    uint32_t func;
+    uint16_t needed, needs;
+    bool cloned, clone;
+} func_switch;
+
+/* A change of a program. What is inserted is there already, and dead. Of an analysis with contexts, the one without comes first, so
+ * that the program changes twice. */
+typedef struct {
+    VEC(pta_edit) edits;
+    VEC(stmt_place) renewed;     /* statements that are deleted and inserted: what they call gets another context */
+    VEC(call_amend) amended;
+    VEC(func_switch) switched;
+} update_plan;
+
+/* As pta_update. */
+int update_run(pta *p, const update_plan *plan, race_error *error);
 
 /* --- graph.c ----------------------------------------------------------------------------------------------------------- */
 
@@ -206,6 +255,8 @@ uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint
 void graph_remove_edge(pta *p, uint32_t edge); /* from the lists of both nodes and of its use */
 void graph_make_live(pta *p, uint32_t instance);
 uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context);
+/* The function has got more variables or statements: its instances, too. */
+void graph_grow_instances(pta *p, uint32_t func);
 /* Adds what a statement of a live instance means as far as it depends on no key, and registers it for keys. */
 void graph_add_use(pta *p, uint32_t use);
 /* The node of the pointer that a use goes through; NO_NODE: it goes through none. */
@@ -231,9 +282,36 @@ static inline set_world graph_world(const pta *p)
     return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true};
 }
 
+/* A node has got or lost something. */
+static inline void graph_note(pta *p, uint32_t node)
+{
+    if (!p->follow || p->nodes.data[node].noted) return;
+    p->nodes.data[node].noted = true;
+    vec_push(&p->touched, node);
+}
+
 static inline uint32_t graph_component(const pta *p, uint32_t node)
 {
     return p->nodes.data[node].component;
+}
+
+static inline uint32_t graph_in_stretch(const stretch_list *list, uint32_t number)
+{
+    const graph_stretch *s = list->data;
+    while (number >= s->at + s->count)
+        s++;
+    return s->first + (number - s->at);
+}
+
+/* The node of a variable, and the use of a statement, in an instance. */
+static inline uint32_t graph_var(const graph_instance *i, uint32_t var)
+{
+    return var < i->vars ? i->first_node + var : graph_in_stretch(&i->more_vars, var);
+}
+
+static inline uint32_t graph_use_of(const graph_instance *i, uint32_t stmt)
+{
+    return stmt < i->stmts ? i->first_use + stmt : graph_in_stretch(&i->more_stmts, stmt);
 }
 
 static inline const pta_stmt *graph_stmt(const pta *p, uint32_t use)
@@ -273,6 +351,8 @@ void solve_wake(pta *p, uint32_t node);
 void delete_use(pta *p, uint32_t use);
 /* The same of one call that a use makes for a key. */
 void delete_call(pta *p, uint32_t use, uint32_t func, pta_key key);
+/* The same of one edge. */
+void delete_edge(pta *p, uint32_t edge);
 /* False: that took longer than to begin anew would, and the analysis is of no use any more. */
 bool delete_run(pta *p);
 void delete_close(pta *p);
@@ -319,7 +399,8 @@ struct context_rules {
     unsigned (*twins)(const pta *p, uint32_t caller, uint32_t call);
     /* The base that stands for the thread that runs code of a base. */
     uint32_t (*thread)(const pta *p, uint32_t base);
-    uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, not by its number */
+    uint64_t (*hash)(const pta *p, uint32_t base); /* by what it means, in numbers that are shown */
+    int (*compare)(const pta *p, uint32_t a, uint32_t b); /* the same as an order */
     void (*describe)(const pta *p, uint32_t base, char *to, size_t size);
     void (*close)(pta *p);
 };
@@ -329,6 +410,7 @@ extern const context_rules context_none, context_origin, context_cfa;
 /* For rules that do not tell threads apart. */
 unsigned context_one_twin(const pta *p, uint32_t caller, uint32_t call);
 uint32_t context_one_thread(const pta *p, uint32_t base);
+int context_compare_calls(const pta *p, const uint32_t *a, const uint32_t *b, uint32_t count); /* as they are shown */
 
 uint32_t context_callee(pta *p, uint32_t caller, uint32_t call, uint32_t func, unsigned twin);
 /* Calls through wild pointers. Where the pointer is wild without contexts, the callees, and those of program->wild_call, have one

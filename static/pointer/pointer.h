@@ -20,12 +20,14 @@
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, memory cells, instances of functions
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
- *   analysis.c   opening an analysis and asking it
+ *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in;
+ *                words.c: words of memory
+ *   update.c     changes: what goes, then what comes
  *   solve.c      insertion: propagation in steps, in parallel; scc.c: cycles are one node
  *   delete.c     deletion: by incoming neighbours (IPA), by reachability, by reset; support.c: what supports a fact;
  *                repair.c: what else does; suspect.c: what is left of what it supported; dormant.c: fewer facts to keep true;
  *                holders.c: who has something of an object
- *   move.c       a result for another program that says the same
+ *   follow.c     a result for another program: what is the same, and what changes; match.c: of a function; says.c: of types
  *   relation.c   the result as a canonical relation, and its hash
  *   describe.c   objects and places in words
  *
@@ -227,6 +229,7 @@ typedef struct {
     unsigned k;
     pta_algorithm algorithm;
     bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
+    bool follow;         /* pta_follow will: it gets a program of its own */
     int jobs;            /* 0: all cores */
     uint32_t wild_at;    /* objects that a pointer may point anywhere into before it is wild (set.h); 0: as a rule */
     volatile int *stop;  /* when it becomes nonzero the work ends */
@@ -250,11 +253,39 @@ bool pta_may_edit(const pta_program *program, uint32_t func);
  * they were, and the analysis is good for nothing but another change, even one of no edits, or pta_close. */
 int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error);
 
-/* A hash of all that the result depends on, as `program` has it. When pta_says(p, other) is what pta_says(p, its own program) was,
- * the result of the other program is the same, number by number: */
-uint64_t pta_says(const pta *p, const pta_program *program);
-/* ... and becomes that by this; the program that it was of, and its modules, may be closed already. */
-void pta_move(pta *p, pta_program *to);
+/* --- following a program that changes ----------------------------------------------------------------------------------
+ *
+ * pta_follow makes the result that of another program, `next`, as pta_open on it would: functions, data and calls that are the
+ * same in both are found (follow.c), and only what is not is taken out and put in. From then on all answers speak of `next`: numbers
+ * of functions, variables, sites and calls are its own. Numbers of instances, contexts and bases of contexts are small and follow
+ * from the result alone (view.c), not from the way to it: they are those of pta_open(next), whatever was followed before.
+ *
+ * So numbers move from one program to the next; `changes` says what a number of now was before, and what has to be looked at again.
+ * All arrays are indexed by numbers of now. */
+enum { PTA_NEW = UINT32_MAX }; /* it was not there before, or nothing there was the same */
+
+typedef struct {
+    bool anew; /* too much has changed, and it was begun anew: nothing below is filled in, all is new */
+    /* What each had for a number before, or PTA_NEW. A function keeps its identity (module, name) although its statements changed; a
+     * site or call that has one is the same in all that the analysis depends on. */
+    uint32_t *funcs, *sites, *calls, *contexts, *instances;
+    uint32_t func_count, site_count, call_count, context_count, instance_count;
+    /* Per function: its statements, its variables' numbers or its accesses' pointers are not what they were. What they do not show
+     * (addresses, machine instructions, lines, kinds of accesses) may have changed nevertheless: compare lift_func. */
+    bool *changed;
+    /* Per instance: something in it may point elsewhere than before (new instances: true). What wild pointers point to is left out:
+     * `wild` says that it changed, which concerns every variable that pta_breadth_in says more of than its own facts. */
+    bool *moved;
+    bool *called; /* per instance: it calls, or is called by, other instances than before (new ones: true) */
+    bool wild;
+    bool memory;  /* what some word of memory may hold has changed: pta_each_word */
+} pta_changes;
+
+/* `p` was opened with `follow`. The program that it was of must still be there, its modules and images need not; `next` must outlive
+ * the analysis or the next pta_follow. On failure (stop) the analysis is good for nothing but another pta_follow, or pta_close, and
+ * `changes` is empty. */
+int pta_follow(pta *p, pta_program *next, pta_changes *changes, race_error *error);
+void pta_changes_free(pta_changes *changes);
 
 typedef struct {
     uint64_t nodes, edges, facts, instances, objects, contexts, components, largest_component, steps, bytes;

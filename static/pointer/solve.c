@@ -188,6 +188,7 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     if (!lane->scratch.len) return;
     graph_next_step(p); /* younger than what was told */
     add_keys(p, lane, wilderness, p->now);
+    graph_note(p, wilderness);
     holders_note(p, wilderness);
     graph_mark_dirty(p, wilderness);
     graph_mark_woken(p, wilderness);
@@ -230,6 +231,7 @@ static void finish_step(pta *p)
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
+        graph_note(p, all.data[i]);
         holders_note(p, all.data[i]);
         p->toil += c->delta.len;
         if (c->delta.len) graph_mark_dirty(p, all.data[i]);
@@ -464,11 +466,10 @@ static void bear(pta *p)
     while (p->born.len) {
         uint32_t instance = p->born.data[--p->born.len];
         graph_next_step(p); /* what it does is younger than its life */
-        graph_instance *i = &p->instances.data[instance];
-        i->waiting = false;
-        uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
+        p->instances.data[instance].waiting = false;
+        uint32_t count = p->program->funcs.data[p->instances.data[instance].func].stmts.len;
         for (uint32_t s = 0; s < count; s++)
-            graph_add_use(p, first + s);
+            graph_add_use(p, graph_use_of(&p->instances.data[instance], s));
     }
 }
 

@@ -60,8 +60,9 @@ void suspect_life(pta *p, uint32_t instance)
 static void each_call(pta *p, uint32_t instance, void what(pta *p, uint32_t use, pta_key key))
 {
     const graph_instance *i = &p->instances.data[instance];
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
-    for (uint32_t use = first; use < first + count; use++) {
+    uint32_t count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t s = 0; s < count; s++) {
+        uint32_t use = graph_use_of(i, s);
         if (graph_stmt(p, use)->kind != PTA_CALL) continue;
         uint32_t pointer = graph_pointer_node(p, use);
         const pta_set *set = pointer == NO_NODE ? NULL : &p->nodes.data[pointer].set;
@@ -109,9 +110,9 @@ void suspect_contexts(pta *p, id_list *invalid)
 void suspect_statements(pta *p, uint32_t instance)
 {
     const graph_instance *i = &p->instances.data[instance];
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
-    for (uint32_t use = first; use < first + count; use++)
-        for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
+    uint32_t count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t s = 0; s < count; s++)
+        for (uint32_t e = p->uses.data[graph_use_of(i, s)].edges; e != NO_EDGE; e = p->edges.data[e].next)
             suspect_edge(p, e);
     each_call(p, instance, suspect_calls);
 }
@@ -245,9 +246,9 @@ static void spread_fact(pta *p, fact_place fact)
 static void spread_life(pta *p, uint32_t instance)
 {
     const graph_instance *i = &p->instances.data[instance];
-    uint32_t first = i->first_use, count = p->program->funcs.data[i->func].stmts.len;
-    for (uint32_t use = first; use < first + count; use++)
-        for (uint32_t e = p->uses.data[use].edges; e != NO_EDGE; e = p->edges.data[e].next)
+    uint32_t count = p->program->funcs.data[i->func].stmts.len;
+    for (uint32_t s = 0; s < count; s++)
+        for (uint32_t e = p->uses.data[graph_use_of(i, s)].edges; e != NO_EDGE; e = p->edges.data[e].next)
             clear_edge(p, e);
     each_call(p, instance, clear_calls);
 }

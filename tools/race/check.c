@@ -188,12 +188,16 @@ int check_texts(check *c, const check_how *how)
     return EXIT_CLEAN;
 }
 
-/* Pointers of a program that has said the same as this one. */
-static uint32_t find_before(const check *c)
+/* From scratch, or from where the last analysis was. */
+static int find_pointers(check *c, const check_how *how, race_error *error)
 {
-    for (uint32_t i = 0; i < c->before_count; i++)
-        if (c->before[i].result && pta_says(c->before[i].result, c->program) == c->before[i].said) return i;
-    return UINT32_MAX;
+    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = !c->follows, .follow = c->follows,
+                           .jobs = (int)how->jobs};
+    if (!c->result) return pta_open(c->program, &solving, &c->result, error);
+    pta_changes changes;
+    if (pta_follow(c->result, c->program, &changes, error)) return -1;
+    pta_changes_free(&changes);
+    return 0;
 }
 
 int check_analyse(check *c, const check_how *how)
@@ -204,14 +208,7 @@ int check_analyse(check *c, const check_how *how)
     progress("pointers");
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open};
     c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
-    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = true, .jobs = (int)how->jobs};
-    c->taken = find_before(c);
-    if (c->taken != UINT32_MAX) {
-        c->result = c->before[c->taken].result;
-        pta_move(c->result, c->program);
-    } else if (pta_open(c->program, &solving, &c->result, &error)) {
-        return cli_error("%s: %s", c->modules[0]->img->path, error.text);
-    }
+    if (find_pointers(c, how, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");

@@ -8,12 +8,6 @@
 #include "tools/race/out.h"
 #include "tools/race/race.h"
 
-typedef struct check_pointers {
-    pta *result;   /* or NULL */
-    uint64_t said; /* pta_says of it and its program */
-    uint64_t used; /* when it was last of use */
-} check_pointers;
-
 typedef struct {
     image_list *lists;
     uint32_t list_count;
@@ -26,10 +20,8 @@ typedef struct {
     detect_suppressions *suppressions;
     detect_config *config;
     uint64_t how; /* hash of the texts of both */
-    const struct check_pointers *before; /* of earlier analyses: one of them will do when it is of a program that says the same */
-    uint32_t before_count;
     hb_memo *memo;    /* of earlier analyses, or NULL */
-    uint32_t taken;   /* the one that has become `result`, or UINT32_MAX */
+    bool follows;     /* `result` may be that of another program, which is still there, and is taken on from there */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 

@@ -1,8 +1,7 @@
 /* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
  *
- * Only files whose contents have changed are read and lifted again; order and races are then worked out anew, since a change
- * anywhere may concern everything, and pointers, unless the program says the same about them as in the last state but one or two
- * whose pointers are kept. The last few states are remembered by the contents of all files: what was taken back, or
+ * Only files whose contents have changed are read and lifted again, and pointers follow what has changed (pta_follow); order and races
+ * are then worked out anew, since a change anywhere may concern everything. The last few states are remembered by the contents of all files: what was taken back, or
  * checked out again, is answered at once. What can wait until the answer is printed, does (tidy). A file that cannot be read (half-written, damaged) stays what it was; files that are
  * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
 #include "tools/race/watch.h"
@@ -44,14 +43,13 @@ typedef struct {
     int operand_count;
 } request;
 
-enum { STATES = 6, POINTERS = 2 /* of the last state, and of the one that edits are tried on and taken back */ };
+enum { STATES = 6 };
 
 typedef struct {
     uint64_t files;      /* hash of their names and contents */
     uint64_t used;       /* when, in reports; 0: it is none */
     store_record record;
     const char **ids;    /* of its warnings, as they were found: comparing gives them those of the state before */
-    uint64_t said;       /* about pointers: check_pointers */
 } state;
 
 typedef struct {
@@ -61,11 +59,10 @@ typedef struct {
     state states[STATES];
     state *last;         /* one of them, or NULL */
     uint64_t reports;
-    check_pointers pointers[POINTERS];
     hb_memo *memo;
-    check ended;         /* the last analysis, until it is tidied up; its pointers are: */
-    uint32_t slot;       /* here */
-    pta *evicted;        /* and have the place of these */
+    pta *pointers;       /* of the last analysis, or NULL */
+    pta_program *program; /* of which they are */
+    check ended;         /* the last analysis, until it is tidied up */
     int signals;         /* signalfd of SIGINT and SIGTERM */
 } watcher;
 
@@ -126,32 +123,17 @@ static const char *second_main(const watch_set *set)
     return NULL;
 }
 
-/* The pointers of an analysis are for the next ones, too: in their old place, or in that of those that were of use the longest ago. */
-static void keep_pointers(watcher *w, check *c)
-{
-    w->slot = c->taken;
-    if (w->slot == UINT32_MAX) {
-        w->slot = 0;
-        for (uint32_t i = 1; i < POINTERS; i++)
-            if (w->pointers[i].used < w->pointers[w->slot].used) w->slot = i;
-        w->evicted = w->pointers[w->slot].result;
-    }
-    w->pointers[w->slot] = (check_pointers){.result = c->result, .used = w->reports};
-    c->result = NULL;
-}
-
-/* What remains to be done of an analysis when its answer is printed. */
+/* What remains to be done of an analysis when its answer is printed: all of it goes but its pointers, which are for the next one. */
 static void tidy(watcher *w)
 {
-    check_pointers *kept = &w->pointers[w->slot];
-    if (!w->ended.program) return;
-    if (kept->result && !kept->said) {
-        kept->said = pta_says(kept->result, w->ended.program);
-        if (w->last) w->last->said = kept->said;
-    }
-    check_close_analysis(&w->ended);
-    pta_close(w->evicted);
-    w->evicted = NULL;
+    check *c = &w->ended;
+    if (!c->program) return;
+    pta_program_close(w->program);
+    w->pointers = c->result;
+    w->program = c->program;
+    c->result = NULL;
+    c->program = NULL;
+    check_close_analysis(c);
 }
 
 /* The record of the files as they are now. */
@@ -166,17 +148,14 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .before = w->pointers, .before_count = POINTERS, .memo = w->memo};
+               .config = w->texts.config, .result = w->pointers, .follows = true, .memo = w->memo};
     lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
         for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
             w->set.files.data[f]->modules[i] = modules[n++];
     int code = check_analyse(&c, &w->r->how);
-    if (code == EXIT_CLEAN) {
-        check_record(&c, (int)w->r->how.jobs, out);
-        keep_pointers(w, &c);
-    }
+    if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
     w->ended = c;
     free(images);
     free(modules);
@@ -220,8 +199,6 @@ static int find_state(watcher *w, state **out)
         if (s->used && s->files == files) {
             for (uint32_t k = 0; s != w->last && k < s->record.warning_count; k++)
                 s->record.warnings[k].id = s->ids[k];
-            for (uint32_t k = 0; k < POINTERS; k++)
-                if (w->pointers[k].said == s->said) w->pointers[k].used = w->reports;
             *out = s;
             return EXIT_CLEAN;
         }
@@ -360,9 +337,9 @@ static int watch_run(int argc, char **argv)
     }
     for (unsigned i = 0; i < STATES; i++)
         forget(&w.states[i]);
-    for (unsigned i = 0; i < POINTERS; i++)
-        pta_close(w.pointers[i].result);
     hb_memo_close(w.memo);
+    pta_close(w.pointers);
+    pta_program_close(w.program);
     check_close(&w.texts);
     free(r.operands);
     return code;
