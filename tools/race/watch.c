@@ -159,7 +159,7 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .result = w->pointers, .follows = true, .memo = w->memo};
+               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo};
     lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
