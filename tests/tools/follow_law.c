@@ -106,7 +106,7 @@ static int open_all(law *l, race_error *error)
     const image **images = images_of(l);
     lift_open_all(images, l->count, &(lift_options){.jobs = 1}, l->modules);
     free(images);
-    l->program = pta_program_open(l->modules, l->count, 1);
+    l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true});
     for (uint32_t t = 0; t < l->thread_count; t++) {
         pta_options options = l->options;
         options.jobs = l->threads[t];
@@ -198,7 +198,7 @@ static int follow(law *l, uint32_t changed, race_error *error)
     l->modules[changed] = NULL;
     lift_update_all(images, l->count, &(lift_options){.jobs = 1}, l->modules);
     at = note(l, PHASE_LIFT, at);
-    l->program = pta_program_open(l->modules, l->count, 1);
+    l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
@@ -227,13 +227,15 @@ static bool agree(law *l, race_error *error)
     options.once = true;
     options.jobs = 1;
     pta *fresh;
+    pta_program *program = pta_program_open(l->modules, l->count, 1); /* nothing of which was there before */
     double at = processor();
-    if (pta_open(l->program, &options, &fresh, error)) return false;
+    if (pta_open(program, &options, &fresh, error)) return pta_program_close(program), false;
     note(l, PHASE_SCRATCH, at);
     uint64_t hash = pta_relation_hash(fresh);
     for (uint32_t t = 0; t < l->thread_count; t++)
         same &= pta_relation_hash(l->analyses[t]) == hash;
     pta_close(fresh);
+    pta_program_close(program);
     return same;
 }
 
