@@ -1,3 +1,4 @@
+/* What types and shapes say to the analysis, as hashes: two that say the same are the same to it. */
 #include "static/pointer/says.h"
 
 enum { DEPTH = 64 };
