@@ -1,10 +1,10 @@
 /* Functions that are generated already.
  *
- * The statements of a function follow from its code, from what names and addresses in its module stand for (tables), and from what is
- * known of the functions that it calls: how they are given arguments, and what they are declared with. Where its module is the one
- * that it was generated from, and hashes of the others are what they were, so are its statements, number by number. Types are compared
- * by what they say, since those of a module that was read again lie elsewhere; a function that has one of another module in its
- * statements is always generated again. */
+ * The statements of a function follow from its code, from what names and addresses in its module stand for (tables),
+ * and from what is known of the functions that it calls: how they are given arguments, and what they are declared with.
+ * Where its module is the one that it was generated from, and hashes of the others are what they were, so are its
+ * statements, number by number. Types are compared by what they say, since those of a module that was read again lie
+ * elsewhere; a function that has one of another module in its statements is always generated again. */
 #include "static/pointer/reuse.h"
 
 #include <stdlib.h>
@@ -47,8 +47,9 @@ static uint64_t type_hash(pta_reuse *r, const image_type *type)
     uint32_t *known = map_at(&r->type_map, (uint64_t)(uintptr_t)type);
     if (*known != MAP_NONE) return r->types.data[*known];
     uint32_t at = *known = r->types.len;
-    uint64_t hash = mix(mix(mix(text_hash(type->name), type->size), type->count),
-                        (uint64_t)type->kind << 8 | type->is_atomic | type->is_volatile << 1 | type->is_declaration << 2);
+    uint64_t hash =
+        mix(mix(mix(text_hash(type->name), type->size), type->count),
+            (uint64_t)type->kind << 8 | type->is_atomic | type->is_volatile << 1 | type->is_declaration << 2);
     vec_push(&r->types, hash);
     hash = mix(hash, type_hash(r, type->target));
     for (uint32_t i = 0; i < type->member_count; i++) {
@@ -86,7 +87,8 @@ pta_reuse *reuse_open(const pta_program *program, const pta_reuse *before)
         r->first[m] = program->maps->modules[m].first_func;
         bool same = before && m < before->module_count && before->born[m] == module->born;
         for (uint32_t f = 0; f < module->func_count; f++)
-            r->declared[r->first[m] + f] = same ? before->declared[before->first[m] + f] : declaration_hash(r, module->img, module->funcs[f]);
+            r->declared[r->first[m] + f] =
+                same ? before->declared[before->first[m] + f] : declaration_hash(r, module->img, module->funcs[f]);
     }
     return r;
 }
@@ -115,7 +117,9 @@ void reuse_module(pta_reuse *r, const pta_program *program, uint32_t m, const ge
     const image *img = program->modules[m]->img;
     const module_map *map = &program->maps->modules[m];
     uint64_t hash = mix(mix(map->first_func, map->first_function_site), about->count);
-    hash = mix(mix(mix(hash, (uint64_t)about->unknown << 32 | about->copied), (uint64_t)about->external << 32 | about->messages), program->stack);
+    hash = mix(mix(mix(hash, (uint64_t)about->unknown << 32 | about->copied),
+                   (uint64_t)about->external << 32 | about->messages),
+               program->stack);
     for (uint32_t i = 0; i < img->reloc_count; i++)
         hash = mix(hash, site_hash(r, program, map->slots[i]));
     for (uint32_t i = 0; i < img->plt_count; i++)
@@ -144,7 +148,8 @@ static uint64_t depends(const pta_reuse *r, const pta_program *program, uint32_t
 bool reuse_take(pta_reuse *r, pta_reuse *before, const pta_program *program, uint32_t func)
 {
     uint32_t m = program->funcs.data[func].module;
-    if (!before || m >= before->module_count || before->born[m] != r->born[m] || func >= before->func_count) return false;
+    if (!before || m >= before->module_count || before->born[m] != r->born[m] || func >= before->func_count)
+        return false;
     reuse_func *old = &before->funcs[func];
     if (!old->depends || old->depends != depends(r, program, func, &old->callees)) return false;
     r->funcs[func] = *old;

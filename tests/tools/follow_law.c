@@ -1,12 +1,14 @@
-/* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from scratch.
+/* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from
+ * scratch.
  *
- *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...
+ *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times]
+ * [--check] FILE...
  *
- * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside this
- * program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files that changed are
- * read and lifted again, and one analysis for each number of threads follows; at --comparisons of the edits (0: at all) its relation
- * is compared with that of a new analysis of the same program. --times prints, after the last line, milliseconds on the processor
- * per phase: median, mean, 99th percentile, worst.
+ * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside
+ * this program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files
+ * that changed are read and lifted again, and one analysis for each number of threads follows; at --comparisons of the
+ * edits (0: at all) its relation is compared with that of a new analysis of the same program. --times prints, after the
+ * last line, milliseconds on the processor per phase: median, mean, 99th percentile, worst.
  *
  * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
@@ -157,7 +159,8 @@ static picture take_picture(const pta *p, const pta_program *program, const pta_
     pta_call_edge *edges;
     edge_count = pta_call_graph(p, &edges);
     for (uint32_t e = 0; e < edge_count; e++) {
-        uint64_t hash = mix(mix(before(c->instances, edges[e].caller), before(c->instances, edges[e].callee)), before(c->calls, edges[e].call));
+        uint64_t hash = mix(mix(before(c->instances, edges[e].caller), before(c->instances, edges[e].callee)),
+                            before(c->calls, edges[e].call));
         all.calls[edges[e].caller] += hash;
         all.calls[edges[e].callee] += hash;
     }
@@ -254,8 +257,8 @@ static void print_times(law *l)
         qsort(all, n, sizeof *all, by_size);
         for (uint32_t i = 0; i < n; i++)
             sum += all[i];
-        printf("%-12s %5u times, ms: median %9.3f mean %9.3f p99 %9.3f worst %9.3f\n", phase_names[p], n, all[n / 2] * 1e3, sum / n * 1e3,
-               all[(uint32_t)(n * 0.99)] * 1e3, all[n - 1] * 1e3);
+        printf("%-12s %5u times, ms: median %9.3f mean %9.3f p99 %9.3f worst %9.3f\n", phase_names[p], n,
+               all[n / 2] * 1e3, sum / n * 1e3, all[(uint32_t)(n * 0.99)] * 1e3, all[n - 1] * 1e3);
     }
 }
 
@@ -288,7 +291,8 @@ static int run(law *l, race_error *error)
     }
     printf("%u edits, %u compared, %u different, %u from scratch\n", done, compared, different, l->anew);
     if (l->times) print_times(l);
-    if (l->check) printf("said to be the same: %llu, wrong %llu\n", (unsigned long long)l->same, (unsigned long long)l->wrong);
+    if (l->check)
+        printf("said to be the same: %llu, wrong %llu\n", (unsigned long long)l->same, (unsigned long long)l->wrong);
     return different || l->wrong ? 1 : 0;
 }
 
@@ -299,14 +303,16 @@ static bool set_option(law *l, const char *name, const char *value)
     if (!strcmp(name, "--edits")) return tool_number(value, &l->edits);
     if (!strcmp(name, "--comparisons")) return tool_number(value, &l->comparisons);
     if (!strcmp(name, "--seed")) return tool_number(value, &l->seed);
-    if (strcmp(name, "--threads") || !tool_number(value, &number) || !number || l->thread_count == THREADS) return false;
+    if (strcmp(name, "--threads") || !tool_number(value, &number) || !number || l->thread_count == THREADS)
+        return false;
     l->threads[l->thread_count++] = (int)number;
     return true;
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...\n");
+    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
+                    "[--times] [--check] FILE...\n");
     return 2;
 }
 
@@ -332,7 +338,10 @@ static void clean(law *l)
 
 int main(int argc, char **argv)
 {
-    law l = {.options = {.context = PTA_CONTEXT_ORIGIN, .k = 1}, .edits = 100, .seed = 1, .folder = "/tmp/follow_law.XXXXXX"};
+    law l = {.options = {.context = PTA_CONTEXT_ORIGIN, .k = 1},
+             .edits = 100,
+             .seed = 1,
+             .folder = "/tmp/follow_law.XXXXXX"};
     race_error error;
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
