@@ -266,6 +266,51 @@ void wrap_handler(app_pc pc)
     if (is_code && !drwrap_is_wrapped(pc, before_handler, NULL)) drwrap_wrap(pc, before_handler, NULL);
 }
 
+/* --- where calls return to ---------------------------------------------------------------------------------------- */
+
+/* What a stub of a procedure linkage table jumps to, or where it would ask the loader to look (`is_unknown`). */
+static app_pc through_stub(app_pc pc, bool *is_unknown)
+{
+    static const byte landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+    byte code[16];
+    size_t done;
+    if (!dr_safe_read(pc, sizeof code, code, &done)) return NULL;
+    uint at = memcmp(code, landing, sizeof landing) ? 0 : sizeof landing;
+    at += code[at] == 0xf2; /* bnd */
+    int offset;
+    app_pc target;
+    if (code[at] != 0xff || code[at + 1] != 0x25) return pc; /* jmp *offset(%rip) */
+    memcpy(&offset, code + at + 2, sizeof offset);
+    if (!dr_safe_read(pc + at + 6 + offset, sizeof target, &target, &done)) return NULL;
+    if (dr_safe_read(target, sizeof code, code, &done))
+        *is_unknown = code[memcmp(code, landing, sizeof landing) ? 0 : sizeof landing] == 0x68; /* push $number */
+    return target;
+}
+
+/* The function that a call right before this address calls, if the call says so. */
+static app_pc called_before(app_pc pc, bool *is_unknown)
+{
+    byte code[6];
+    size_t done;
+    int offset;
+    app_pc target;
+    if (!dr_safe_read(pc - sizeof code, sizeof code, code, &done)) return NULL;
+    memcpy(&offset, code + 2, sizeof offset);
+    if (code[1] == 0xe8) return through_stub(pc + offset, is_unknown); /* call offset(%rip) */
+    if (code[0] != 0xff || code[1] != 0x15) return NULL;               /* call *offset(%rip) */
+    return dr_safe_read(pc + offset, sizeof target, &target, &done) ? target : NULL;
+}
+
+/* A block that is about to be built. drwrap builds blocks anew when a wrapped function is first called from in front of them, and
+ * whoever calls it from the same place meanwhile returns into the old block, unseen: a lock that was taken is not held. So
+ * where a call names its function, drwrap is told of the return before there is a block, and has nothing to build anew. */
+void wrap_block(app_pc start)
+{
+    bool is_unknown = false;
+    app_pc function = called_before(start, &is_unknown);
+    if (function && (is_unknown || drwrap_is_wrapped(function, before_call, after_call))) drwrap_mark_as_post_call(start);
+}
+
 /* --- finding them ------------------------------------------------------------------------------------------------- */
 
 static void wrap_function(app_pc pc, const sync_row *row)
