@@ -32,7 +32,7 @@ static void test_every_range_of_memory_can_be_read(void)
             TEST_ASSERT_TRUE_MESSAGE(ranges[k].times_arg < 6, hb_sync_touches[i].names);
         }
         for (const char *c = hb_sync_touches[i].text; *c; c++)
-            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rwf0123456789:*= ", *c), hb_sync_touches[i].names);
+            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rwRWf0123456789:*= ", *c), hb_sync_touches[i].names);
     }
 }
 
