@@ -69,7 +69,6 @@ static cost brought(const detect *d, uint32_t origin, uint32_t object)
     if (hb_origins(d->h, &count)[origin].kind != HB_ENTRY) return (cost){NULL, 0};
     hb_object_at(d->h, object, &site, &context);
     uint8_t kind = d->program->sites.data[site].kind;
-    if (kind == PTA_FRAME) return (cost){"code outside would have to know a variable of a function of the library", BROUGHT};
     if (kind != PTA_HEAP || hb_held_by_variable(d->h, object)) return (cost){NULL, 0};
     return (cost){"two threads would have to call the library with one object at the same time", BROUGHT};
 }
