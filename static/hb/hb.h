@@ -219,6 +219,8 @@ typedef struct {
 /* What lies at a byte of a type. */
 hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 
+/* The code of a function accesses a variable of its frame, that of its own activation; another thread has another. */
+bool hb_own_frame(const hb *h, const hb_touch *t, const hb_place *p);
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
@@ -240,6 +242,8 @@ bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock);
 bool hb_holds_lock(hb *h, hb_point at, uint32_t lock);
 /* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
 bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
+/* A global variable has its address. */
+bool hb_held_by_variable(hb *h, uint32_t object);
 
 /* --- locks ----------------------------------------------------------------------------------------------------------- */
 

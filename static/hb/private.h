@@ -165,6 +165,7 @@ struct hb {
     VEC(hb_held_by) holders; /* made on first use (has_holders) */
     map64 holders_of;        /* object: the first of those that hold its address */
     bool has_holders;
+    VEC(uint8_t) held_by_variable; /* per object, as it was asked for */
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;

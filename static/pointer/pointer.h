@@ -171,6 +171,7 @@ typedef struct {
     uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
+    bool at_load;     /* and the loader calls it, when the module comes or goes */
     bool loader;      /* does what the loader does: it writes constants */
     bool modelled;    /* a model took the place of its code */
 } pta_func;
