@@ -188,6 +188,11 @@ static bool is_empty_function(const uint8_t *at)
     return true;
 }
 
+static struct {
+    uint64_t at;   /* what the loader calls */
+    uint64_t page; /* where it leads to */
+} hook;
+
 static bool hook_loader(void)
 {
     const uint64_t at = _r_debug.r_brk;
@@ -200,9 +205,10 @@ static bool hook_loader(void)
     const size_t size = at + PROBE_JUMP - first;
     code c = {.out = (uint8_t *)at, .cap = PROBE_JUMP, .at = at};
     if (!sys_protect(page, PROBE_PAGE, PROT_READ | PROT_EXEC)) return false;
+    hook.at = at;
+    hook.page = (uint64_t)page;
     if (!sys_protect((void *)first, size, PROT_READ | PROT_WRITE | PROT_EXEC)) return false;
     emit_jump(&c, (uint64_t)page);
-    probe.loader_hook = (uint64_t)page;
     return sys_protect((void *)first, size, PROT_READ | PROT_EXEC) && !c.failed;
 }
 
@@ -247,6 +253,11 @@ __attribute__((visibility("default"))) int mprotect(void *at, size_t size, int p
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
+
+uint64_t module_hooked(uint64_t pc)
+{
+    return hook.page && pc - hook.page < PROBE_PAGE ? hook.at : 0;
+}
 
 const probe_module *module_of_trampoline(uint64_t pc)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CLOSE = 48, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, FAR_JUMP = 14, PAGE_TRIES = 8 };
+enum { CLOSE = 48, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, PAGE_TRIES = 8 };
 
 /* --- what is there ------------------------------------------------------------------------------------------------ */
 
@@ -299,7 +299,7 @@ static void write_jumps(probe_module *m)
 
 static bool is_unused(const uint8_t *at)
 {
-    for (unsigned i = 0; i < FAR_JUMP; i++)
+    for (unsigned i = 0; i < PROBE_FAR_JUMP; i++)
         if (at[i] != 0xcc) return false;
     return true;
 }
@@ -324,7 +324,7 @@ static bool take_page(probe_module *m, uint64_t page)
 static bool try_target(probe_module *m, uint64_t target)
 {
     const uint64_t page = target & ~(uint64_t)(PROBE_PAGE - 1);
-    if (target < page || (target & (PROBE_PAGE - 1)) > PROBE_PAGE - FAR_JUMP) return false;
+    if (target < page || (target & (PROBE_PAGE - 1)) > PROBE_PAGE - PROBE_FAR_JUMP) return false;
     return take_page(m, page) && is_unused((const uint8_t *)target);
 }
 
@@ -348,7 +348,7 @@ static bool write_pun(probe_module *m, const patch_group *g)
     const uint64_t first = g->start + PROBE_JUMP + (uint64_t)(int64_t)(int32_t)fixed, last = first + free_mask;
     uint64_t found = 0;
     for (uint32_t i = 0; i < m->page_count && !found; i++) { /* pages that are there */
-        uint64_t from = m->pages[i] < first ? first : m->pages[i], to = m->pages[i] + PROBE_PAGE - FAR_JUMP;
+        uint64_t from = m->pages[i] < first ? first : m->pages[i], to = m->pages[i] + PROBE_PAGE - PROBE_FAR_JUMP;
         for (uint64_t at = from; at <= to && at <= last && !found; at++)
             if (is_unused((const uint8_t *)at)) found = at;
     }

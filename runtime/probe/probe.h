@@ -38,7 +38,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_RED_ZONE = 128 };
+enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_FAR_JUMP = 14, PROBE_RED_ZONE = 128 };
 enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
@@ -248,7 +248,6 @@ typedef struct {
     probe_module *modules;
     uint32_t module_lock;
     uint32_t module_changes; /* how often modules came or went */
-    uint64_t loader_hook;    /* a jump of ours on the way from the loader's r_brk; 0: none */
     uint64_t ways[WAYS];    /* sites by how they were injected */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
@@ -383,6 +382,7 @@ void *near_map_at(uint64_t at, size_t size);
 void module_start(void);                                                /* all that are loaded, and those to come */
 const probe_module *module_of_trampoline(uint64_t pc);                  /* or NULL */
 const probe_module *module_of_code(uint64_t pc);                        /* or NULL */
+uint64_t module_hooked(uint64_t pc);                                    /* on the way from the loader's notification to us: from where; else 0 */
 const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that displaced pc, or NULL */
 
 /* --- the rest ----------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,6 @@
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -264,10 +263,14 @@ static bool undo_first(greg_t *regs)
     return m && undo_trampoline(m, regs);
 }
 
-/* A jump on its way to a trampoline, in a gap or in a page of puns. */
+/* A jump on its way to a trampoline, in a gap or in a page of puns, or from the loader to us. */
 static bool undo_jump(greg_t *regs)
 {
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
+    const uint64_t pc = (uint64_t)regs[REG_RIP], hooked = module_hooked(pc);
+    if (hooked) {
+        regs[REG_RIP] = (greg_t)hooked;
+        return true;
+    }
     const probe_module *m = module_of_code(pc);
     const patch_group *g = m ? module_group_at(m, pc) : NULL;
     if (g && pc > g->start && g->way == WAY_JUMP) {
@@ -279,7 +282,7 @@ static bool undo_jump(greg_t *regs)
     }
     for (m = m ? NULL : probe.modules; m; m = m->next)
         for (uint32_t i = 0; i < m->page_count; i++) {
-            if (!m->loaded || pc - m->pages[i] >= PROBE_PAGE - 14) continue;
+            if (!m->loaded || pc - m->pages[i] > PROBE_PAGE - PROBE_FAR_JUMP) continue;
             uint64_t target;
             memcpy(&target, (const uint8_t *)pc + 6, sizeof target);
             const probe_span *s = span_at(m, target);
@@ -298,10 +301,6 @@ static bool show_program(greg_t *regs)
     if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
     if (pc >= (uint64_t)probe_enter_quick && pc < (uint64_t)probe_enter_quick_end) return undo_quick(regs);
     if (pc >= (uint64_t)probe_first && pc < (uint64_t)probe_first_end) return undo_first(regs);
-    if (pc && pc == probe.loader_hook) {
-        regs[REG_RIP] = (greg_t)_r_debug.r_brk;
-        return true;
-    }
     return undo_jump(regs);
 }
 

@@ -118,6 +118,14 @@ char *arena_string(arena *a, const char *text, size_t len)
     return p;
 }
 
+bool arena_has(const arena *a, const void *at)
+{
+    uintptr_t address = (uintptr_t)at;
+    for (const arena_chunk *chunk = a->chunk; chunk; chunk = chunk->before)
+        if (address >= (uintptr_t)chunk->bytes && address < (uintptr_t)chunk->bytes + chunk->size) return true;
+    return false;
+}
+
 void arena_free(arena *a)
 {
     while (a->chunk) {

@@ -54,6 +54,7 @@ typedef struct {
 void *arena_alloc(arena *a, size_t size); /* zeroed, aligned to 16 */
 void *arena_copy(arena *a, const void *from, size_t size);
 char *arena_string(arena *a, const char *text, size_t len); /* NUL added */
+bool arena_has(const arena *a, const void *at); /* it was handed out by this one */
 void arena_free(arena *a);
 
 #endif

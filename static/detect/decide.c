@@ -1,8 +1,8 @@
-/* What was decided about each access: that it races, that it cannot and why, or nothing at all. The other side of the warnings, for
- * those who check that they are all (DESIGN, section 10).
+/* What was decided about each access: that it races, that it cannot and why, or nothing at all. The other side of the
+ * warnings, for those who check that they are all (DESIGN, section 10).
  *
- * An access is an instruction that reads or writes, whoever runs it, so what is said of it is the least that holds in all its
- * instances, for all its places and against all its partners: detect_verdict is in that order. */
+ * An access is an instruction that reads or writes, whoever runs it, so what is said of it is the least that holds in
+ * all its instances, for all its places and against all its partners: detect_verdict is in that order. */
 #include "static/detect/private.h"
 
 #include <stdlib.h>
@@ -77,7 +77,8 @@ static int by_instruction(const void *a, const void *b)
     return x->insn < y->insn ? -1 : x->insn > y->insn;
 }
 
-/* The numbers that warnings had when they were found become their places in the list; those of warnings that were dropped go. */
+/* The numbers that warnings had when they were found become their places in the list; those of warnings that were
+ * dropped go. */
 static void renumber(detect *d)
 {
     detect_racings *racings = &d->decider->racings;
@@ -87,7 +88,8 @@ static void renumber(detect *d)
     uint32_t *now = base_alloc((most + 1) * sizeof *now);
     memset(now, 0xff, (most + 1) * sizeof *now);
     for (uint32_t i = 0; i < d->warnings.len; i++)
-        if (d->warnings.data[i].kind == DETECT_RACE && d->warnings.data[i].number < most) now[d->warnings.data[i].number] = i;
+        if (d->warnings.data[i].kind == DETECT_RACE && d->warnings.data[i].number < most)
+            now[d->warnings.data[i].number] = i;
     for (uint32_t i = 0; i < racings->len; i++) {
         detect_racing r = racings->data[i];
         r.warning = now[r.warning];

@@ -61,6 +61,8 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
+/* What it costs that a caller of a library uses an object that nothing of the library's own leads to. */
+int detect_rank_brought(const detect *d, uint32_t origin, uint32_t object);
 int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_t doubt);
 
 #endif

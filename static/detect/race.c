@@ -41,6 +41,8 @@ typedef struct {
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
     uint8_t verdict; /* detect_verdict, as far as it does not race */
+    bool in_frame, own_frame;   /* of a function; hb_own_frame: of two such, each has its own */
+    bool inside;                /* some thread of the program's own makes it, and not only callers from outside */
     int floor;  /* the least that one of its classes costs */
     uint32_t company; /* the stances of its classes, by number */
     bool found;
@@ -214,7 +216,8 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     return (group){.first = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
                    .locked = t->flags & IR_ATOMIC,
                    .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
-                   .is_volatile = typed.is_volatile, .typed = typed.scalar};
+                   .is_volatile = typed.is_volatile, .typed = typed.scalar, .in_frame = d->program->sites.data[place->place.site].kind == PTA_FRAME,
+                   .own_frame = hb_own_frame(d->h, t, place)};
 }
 
 static void make_groups(search *s, uint32_t first, uint32_t end)
@@ -247,7 +250,8 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             like.stance = hb_stance(d->h, like.origin, point);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
-            int cost = detect_rank_side(d, like.origin, t, like.doubt) + (like.fresh ? DEFERRED : 0);
+            g->inside |= s->origins[like.origin].kind != HB_ENTRY;
+            int cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object) + (like.fresh ? DEFERRED : 0);
             if (cost < g->floor) g->floor = cost;
         }
     }
@@ -394,6 +398,11 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             const char *why = NULL;
             if (same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
+            if (a->in_frame && s->origins[ca->origin].kind == HB_ENTRY && s->origins[cb->origin].kind == HB_ENTRY) {
+                d->stats.pairs_disjoint++; /* code outside does not hand variables of a library's functions about */
+                judge(a, b, DETECT_APART);
+                continue;
+            }
             if (guarded(s, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
                 judge(a, b, DETECT_GUARDED);
@@ -507,6 +516,12 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
 {
     group *ga = &s->groups.data[a], *gb = &s->groups.data[b];
     if ((!ga->write && !gb->write) || !hb_overlap(ga->extent, gb->extent)) return;
+    if ((ga->own_frame && gb->own_frame) || (ga->in_frame && !ga->inside && !gb->inside)) {
+        s->d->stats.pairs++;
+        s->d->stats.pairs_disjoint++;
+        judge(ga, gb, DETECT_APART);
+        return;
+    }
     if (ga->atomic && gb->atomic) {
         s->d->stats.pairs_atomic++;
         return;

@@ -4,6 +4,7 @@
 enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowing that both are to one variable */
 
 enum { MEDIUM = 18, LOW = 40 }; /* ranks from which on the confidence is no better */
+enum { BROUGHT = 11 }; /* of each caller that uses what it has brought along */
 enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
 
 static void because(detect_warning *w, const char *reason, int cost)
@@ -61,6 +62,22 @@ static uint32_t side_costs(const hb_origin *o, const hb_touch *t, uint8_t doubt,
     return n;
 }
 
+/* A caller of a library accesses what it has brought along: that two do so with one object is what few libraries allow. */
+static cost brought(const detect *d, uint32_t origin, uint32_t object)
+{
+    uint32_t count, site, context;
+    if (hb_origins(d->h, &count)[origin].kind != HB_ENTRY) return (cost){NULL, 0};
+    hb_object_at(d->h, object, &site, &context);
+    uint8_t kind = d->program->sites.data[site].kind;
+    if (kind != PTA_HEAP || hb_held_by_variable(d->h, object)) return (cost){NULL, 0};
+    return (cost){"two threads would have to call the library with one object at the same time", BROUGHT};
+}
+
+int detect_rank_brought(const detect *d, uint32_t origin, uint32_t object)
+{
+    return brought(d, origin, object).cost;
+}
+
 int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_t doubt)
 {
     cost costs[5];
@@ -116,6 +133,8 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         cost costs[5];
         for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->doubt[i], costs); k < n; k++)
             because(w, costs[k].reason, costs[k].cost);
+        cost own = brought(d, pair->origin[i], hb_extent_at(d->h, pair->place[i]->extent)->object);
+        if (own.cost) because(w, own.reason, own.cost);
     }
     bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
     if (held[0] && held[1] && hb_may_share_lock(d->h, pair->set[0], pair->set[1]))

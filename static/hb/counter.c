@@ -91,6 +91,35 @@ static bool begins_with(const ir_func *ir, ir_value phi, value_sum *first)
     return found && first->known;
 }
 
+/* Whether a loop whose phi grows by `step` ends when `phi CODE end`, which it goes on with, becomes false; `included`: not before the
+ * phi has been `end` itself. What goes on only while they are equal goes on at most until they have been. */
+static bool goes_to_end(uint8_t code, int64_t step, bool *included)
+{
+    enum { BELOW = 2, NOT_BELOW, EQUAL, NOT_EQUAL, BELOW_EQUAL, ABOVE, LESS = 12, NOT_LESS, LESS_EQUAL, GREATER };
+    switch (code) {
+    case NOT_EQUAL: return *included = false, true;
+    case EQUAL: return *included = true, true;
+    case BELOW:
+    case LESS: return *included = false, step > 0;
+    case BELOW_EQUAL:
+    case LESS_EQUAL: return *included = true, step > 0;
+    case ABOVE:
+    case GREATER: return *included = false, step < 0;
+    case NOT_BELOW:
+    case NOT_LESS: return *included = true, step < 0;
+    default: return false;
+    }
+}
+
+/* The taken edge of a block's branch leads out of the loop. */
+static bool leaves_if_taken(const ir_func *ir, uint32_t loop, uint32_t block)
+{
+    const lift_block *b = &ir->func->blocks[block];
+    for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
+        if (ir->func->edges[e].kind == EDGE_TAKEN) return !in_loop(ir, loop, ir->func->edges[e].to);
+    return false;
+}
+
 /* What a loop compares a phi of its own with, when it decides whether to go on. */
 static bool ends_with(const ir_func *ir, uint32_t l, ir_value phi, int64_t step, value_sum *end)
 {
@@ -98,7 +127,7 @@ static bool ends_with(const ir_func *ir, uint32_t l, ir_value phi, int64_t step,
     for (uint32_t b = 0; b < loop->block_count; b++) {
         value_condition c;
         uint32_t block = ir->loop_blocks[loop->first_block + b];
-        if (!value_test(ir, block, true, &c) || !c.a || !is_exit(ir, l, block)) continue;
+        if (!is_exit(ir, l, block) || !value_test(ir, block, !leaves_if_taken(ir, l, block), &c) || !c.a) continue;
         value_sum a = value_of(ir, c.a), z = c.b ? value_of(ir, c.b) : (value_sum){.known = true, .add = c.imm};
         if (c.b && z.known && z.count == 1 && z.terms[0].leaf == phi) { /* `n > i` */
             value_sum other = a;
@@ -107,7 +136,8 @@ static bool ends_with(const ir_func *ir, uint32_t l, ir_value phi, int64_t step,
             c.code = value_mirror(c.code);
         }
         if (!a.known || a.count != 1 || a.terms[0].leaf != phi || a.terms[0].factor != 1 || (a.add && a.add != step)) continue;
-        bool included = c.code == 14 || c.code == 15 || c.code == 6 || c.code == 7;
+        bool included;
+        if (!goes_to_end(c.code, step, &included)) continue;
         bool behind = !a.add && (block != loop->header || loop->block_count == 1); /* the body has run when it is compared */
         *end = z;
         end->add += (included ? step : 0) + (behind ? step : 0);

@@ -191,6 +191,20 @@ bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out)
     return true;
 }
 
+bool hb_held_by_variable(hb *h, uint32_t object)
+{
+    enum { UNKNOWN, NOT, HELD };
+    while (h->held_by_variable.len <= object)
+        vec_push(&h->held_by_variable, UNKNOWN);
+    if (h->held_by_variable.data[object] != UNKNOWN) return h->held_by_variable.data[object] == HELD;
+    if (!h->has_holders) index_holders(h);
+    bool held = false;
+    for (uint32_t at = map_get(&h->holders_of, object); at != MAP_NONE && !held; at = h->holders.data[at].next)
+        held = h->program->sites.data[h->memory.data[h->holders.data[at].word].word.site].kind == PTA_STATIC;
+    h->held_by_variable.data[object] = held ? HELD : NOT;
+    return held;
+}
+
 /* --- taken out of a container ---------------------------------------------------------------------------------------------------- */
 
 /* A lock that is certainly held there, alone. */

@@ -26,6 +26,7 @@
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet, or any more; handed.c: objects that may have been handed over; poll.c: loads that wait
+ *   memo.c       what an analysis leaves for the next one
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -140,12 +141,22 @@ typedef struct {
     uint8_t why;    /* hb_reason_left_out */
 } hb_left_out;
 
+/* What an analysis leaves for those of nearly the same program, in one thread at a time; they find the same with it, only faster. */
+typedef struct hb_memo hb_memo;
+hb_memo *hb_memo_open(void);
+void hb_memo_close(hb_memo *m);
+typedef struct {
+    uint32_t hits, misses; /* regions of the last analysis that were there already, or were not */
+} hb_memo_statistics;
+hb_memo_statistics hb_memo_stats(const hb_memo *m);
+
 typedef struct {
     bool open;  /* exported functions may be called by anybody */
     bool notes; /* note what is left out: hb_left_outs */
     /* What functions of the user's own mean; NULL: nothing. May be NULL itself. */
     const sync_entry *(*sync)(const void *with, const char *name);
     const void *with;
+    hb_memo *memo; /* or NULL */
 } hb_options;
 
 /* Requires a result of the program; both must outlive it. */
@@ -208,6 +219,8 @@ typedef struct {
 /* What lies at a byte of a type. */
 hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 
+/* The code of a function accesses a variable of its frame, that of its own activation; another thread has another. */
+bool hb_own_frame(const hb *h, const hb_touch *t, const hb_place *p);
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
@@ -229,6 +242,8 @@ bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock);
 bool hb_holds_lock(hb *h, hb_point at, uint32_t lock);
 /* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
 bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
+/* A global variable has its address. */
+bool hb_held_by_variable(hb *h, uint32_t object);
 
 /* --- locks ----------------------------------------------------------------------------------------------------------- */
 

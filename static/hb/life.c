@@ -278,7 +278,7 @@ const hb_region *hb_life_ever(const hb *h, uint32_t origin)
     const void *with[] = {h, &origin};
     for (uint32_t j = 0; j < h->joins->joins.len && is_task(o); j++)
         vec_push(&cutters, h->joins->joins.data[j].instance);
-    hb_walk walk = {.cuts = is_task(o) ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .origin = HB_NONE};
+    hb_walk walk = {.cuts = is_task(o) ? cuts_deep : NULL, .with = with, .cutters = cutters.data, .cutter_count = cutters.len, .kept = true, .origin = HB_NONE};
     hb_region_walk(h, &walk, o->sites.data, is_task(o) && ends_at_once(h, o) ? 0 : o->sites.len, &life->ever);
     vec_free(&cutters);
     return &life->ever;
@@ -295,7 +295,7 @@ static void walk_life(hb *h, join_state *s, const void *with, hb_region *out)
         if (effect_of(h, &s->joins.data[j], s->of, s->trusting) != JOIN_NOT) vec_push(&s->cutters, s->joins.data[j].instance);
     hb_setup_cutters(h, s->of, &s->cutters);
     hb_walk walk = {.cuts = cuts, .closes = life_closes, .with = with, .cutters = s->cutters.data, .cutter_count = s->cutters.len,
-                    .origin = HB_NONE};
+                    .kept = true, .origin = HB_NONE};
     hb_region_walk(h, &walk, origin->sites.data, team ? 0 : origin->sites.len, out);
     bool setup = hb_setup_fails(h, s->of, out), given = hb_given_fails(h, s->of, out);
     if (!setup && !given) return;

@@ -142,6 +142,7 @@ const hb_region *hb_life_meant(const hb *h, uint32_t origin)
                     .cutter_count = cutters.len,
                     .waits = waits,
                     .calm = true,
+                    .kept = true,
                     .origin = HB_NONE};
     hb_region_walk(h, &walk, o->sites.data, o->sites.len, &life->meant);
     vec_free(&cutters);

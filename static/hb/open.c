@@ -1,6 +1,7 @@
 /* Opening an analysis: all parts, each on top of those before. */
 #include "static/hb/gift.h"
 #include "static/hb/lock.h"
+#include "static/hb/memo.h"
 
 static void count(hb *h)
 {
@@ -29,6 +30,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     h->program = program;
     h->options = *options;
     hb_calls_open(h);
+    hb_memo_begin(h);
     hb_words_open(h);
     hb_origins_open(h);
     hb_memory_open(h);
@@ -67,6 +69,7 @@ void hb_close(hb *h)
     hb_tokens_close(h);
     hb_waits_close(h);
     map_free(&h->handed);
+    vec_free(&h->held_by_variable);
     hb_numbers_close(h);
     hb_gifts_close(h);
     hb_optionals_close(h);

@@ -280,12 +280,13 @@ static void find_once(hb *h)
     vec_free(&work);
 }
 
-/* In a library, whatever it exports may run at any time. */
+/* In a library, whatever it exports may run at any time; not what the loader runs before and behind it. */
 static void add_entries(hb *h)
 {
     for (uint32_t e = 0; e < h->edge_count; e++) {
         const pta_call_edge *edge = &h->edges[e];
         if (!is_start(h, edge->caller) || !hb_instance_code(h, edge->callee)) continue;
+        if (h->program->funcs.data[h->instances[edge->callee].func].at_load) continue;
         vec_push(&h->origins, (hb_origin){.kind = HB_ENTRY, .entry = h->instances[edge->callee].func,
                                           .instance = edge->callee, .model = HB_NONE, .twin = HB_NONE, .overlaps = true});
     }

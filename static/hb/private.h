@@ -62,6 +62,7 @@ struct hb_walk { /* how far a region goes */
     const uint64_t *waits; /* instances that are not gone through; bits; or NULL */
     bool calm;        /* nothing comes back to a setjmp */
     uint32_t origin;  /* it stays in what this one runs; HB_NONE: wherever */
+    bool kept;        /* the next analysis may need the same: what it asks depends on its arguments alone */
     bool inside;      /* it does not go back to callers of the functions that it begins in */
 };
 
@@ -136,6 +137,7 @@ struct hb {
     const pta_program *program;
     hb_options options;
     sync_index names;
+    uint64_t memo_program;   /* memo.c: hash of what walks read */
     uint32_t instance_count;
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     const lift_func **code;  /* per instance: hb_code of its function */
@@ -163,6 +165,7 @@ struct hb {
     VEC(hb_held_by) holders; /* made on first use (has_holders) */
     map64 holders_of;        /* object: the first of those that hold its address */
     bool has_holders;
+    VEC(uint8_t) held_by_variable; /* per object, as it was asked for */
     map64 objects;           /* site and context */
     VEC(hb_object_note) object_list;
     VEC(hb_mapping) mappings;
@@ -255,6 +258,8 @@ bool hb_region_has(const hb_region *r, hb_point at);
 /* A way leads from one block to another that does not go round a loop. */
 bool hb_goes_on_to(const lift_func *f, uint32_t from, uint32_t to);
 void hb_region_free(hb_region *r);
+/* The edge on which a setjmp has returned 0, or what no longjmp gives it: not when it is come back to. */
+bool hb_first_return(const hb *h, uint32_t instance, uint32_t block, uint32_t edge, uint32_t setjmp);
 void hb_afters_free(hb_func *f);
 
 /* --- join.c, order.c, event.c ---- */

@@ -5,6 +5,7 @@
  * Each block of an instance is gone through once in a walk, wherever the walk came from: what can be reached from several points
  * is what can be reached from each. An instance in which nothing cuts and of which all calls come back is entered as a whole, and
  * what lies behind one of its calls is the same for all instances of its function and all walks: it is found once (find_after). */
+#include "static/hb/memo.h"
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -170,18 +171,17 @@ static ir_value stored_here(const ir_func *ir, uint32_t block, ir_value load)
     return 0;
 }
 
-/* The edge on which a setjmp has returned 0, or what no longjmp gives it: not when it is come back to. */
-static bool is_first_return(const walker *w, uint32_t instance, uint32_t block, uint32_t edge, uint32_t setjmp)
+bool hb_first_return(const hb *h, uint32_t instance, uint32_t block, uint32_t edge, uint32_t setjmp)
 {
     value_condition c;
-    const lift_func *f = hb_instance_code(w->h, instance);
+    const lift_func *f = hb_instance_code(h, instance);
     if (f->blocks[block].end_kind != END_BRANCH || !value_test(f->ir, block, f->edges[edge].kind == EDGE_TAKEN, &c)) return false;
     if (!c.a || c.b) return false;
     if (f->ir->insns[c.a].op == IR_LOAD) c.a = stored_here(f->ir, block, c.a);
     const ir_insn *result = &f->ir->insns[c.a];
     if (!c.a || result->op != IR_RESULT || result->var != IR_RAX || f->ir->insns[result->a].insn != setjmp) return false;
-    const hb_call *call = hb_call_at(w->h, w->h->instances[instance].func, setjmp);
-    return call && hb_never_jumps(w->h, instance, call, c.code, c.imm);
+    const hb_call *call = hb_call_at(h, h->instances[instance].func, setjmp);
+    return call && hb_never_jumps(h, instance, call, c.code, c.imm);
 }
 
 /* From an instruction (its block is entered in the middle) or, with HB_NONE, from the entry. True: the function's end is
@@ -214,7 +214,7 @@ static bool go_function(walker *w, uint32_t instance, uint32_t insn, bool jumped
             uint32_t to = f->edges[e].to;
             if (hb_bit(seen, to)) continue;
             if (closes && w->walk->closes(w->walk, instance, block, e)) continue;
-            if (jumped && is_first_return(w, instance, block, e, insn)) continue;
+            if (jumped && hb_first_return(w->h, instance, block, e, insn)) continue;
             hb_set(seen, to);
             vec_push(&work, to);
         }
@@ -458,6 +458,8 @@ static void jump_back(walker *w, uint32_t instance)
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out)
 {
     walker w = {.h = h, .walk = walk, .out = out};
+    uint64_t key = hb_memo_key(h, walk, starts, count);
+    if (key && hb_memo_find(h, key, out)) return;
     *out = (hb_region){.whole = base_alloc_zero(h->words, sizeof *out->whole)};
     w.entered = base_alloc_zero(h->words, sizeof *w.entered);
     w.clear = base_alloc_zero(h->words, sizeof *w.clear);
@@ -483,6 +485,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
     go_down(&w);
     for (uint32_t i = 0; i < out->parts.len; i++)
         merge(&out->parts.data[i]);
+    if (key) hb_memo_keep(h, key, out);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         free(w.seen_in[i]);
         free(w.passed[i]);

@@ -12,6 +12,12 @@ static bool is_reduction(const hb *h, const hb_touch *t, const hb_place *p)
     return true;
 }
 
+bool hb_own_frame(const hb *h, const hb_touch *t, const hb_place *p)
+{
+    const pta_site *site = &h->program->sites.data[p->place.site];
+    return site->kind == PTA_FRAME && t->flags & IR_FRAME && !(t->flags & HB_LIBRARY) && site->func == t->func;
+}
+
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb)
 {
     hb_point at = {a->instance, a->insn}, bt = {b->instance, b->insn};

@@ -261,6 +261,34 @@ static bool look_through(const ir_func *ir, value_condition *c, ir_value *flags)
     return true;
 }
 
+/* A value that is 0 or 1, or the complement of one (clang negates so), which value_explain knows. Of a byte in memory it is taken for granted: a variable of which the lowest bit is tested is a bool. */
+static bool is_truth(const ir_func *ir, ir_value v, unsigned depth)
+{
+    const ir_insn *insn = &ir->insns[v = value_plain(ir, v, 1)];
+    if (!v || depth > 4) return false;
+    switch (insn->op) {
+    case IR_CONST: return insn->imm == 0 || insn->imm == 1;
+    case IR_LOAD: return insn->width == 1;
+    case IR_AND: return !insn->b && insn->imm == 1;
+    case IR_NOT: return is_truth(ir, insn->a, depth + 1);
+    case IR_XOR: return !insn->b && (insn->imm == 1 || insn->imm == -1 || insn->imm == 255) && is_truth(ir, insn->a, depth + 1);
+    case IR_SELECT: return is_truth(ir, insn->a, depth + 1) && is_truth(ir, insn->b, depth + 1);
+    case IR_PHI:
+        for (uint32_t i = 0; i < insn->b; i++)
+            if (!is_truth(ir, ir->args[insn->a + i], depth + 1)) return false;
+        return true;
+    default: return false;
+    }
+}
+
+/* The lowest bit, which is all that clang looks at when a value is a bool. It is not zero only if the value is not; that it is zero
+ * says so of the value only if there are no other bits. */
+static bool tests_lowest_bit(const ir_func *ir, const ir_insn *test, uint8_t code)
+{
+    if (test->b || test->imm != 1) return false;
+    return code == VALUE_NOT_EQUAL || (code == VALUE_EQUAL && is_truth(ir, test->a, 0));
+}
+
 static bool read_flags(const ir_func *ir, ir_value v, value_condition *out)
 {
     const ir_insn *flags = &ir->insns[value_plain(ir, v, 8)];
@@ -269,7 +297,7 @@ static bool read_flags(const ir_func *ir, ir_value v, value_condition *out)
     out->imm = 0;
     if (flags->op == IR_TEST) {
         bool own = flags->b && value_plain(ir, flags->a, width) == value_plain(ir, flags->b, width);
-        if (!own && !(!flags->b && (flags->imm == -1 || flags->imm == 255 || flags->imm == 1))) return false;
+        if (!own && !(!flags->b && (flags->imm == -1 || flags->imm == 255)) && !tests_lowest_bit(ir, flags, out->code)) return false;
         out->a = value_plain(ir, flags->a, width);
         return true;
     }

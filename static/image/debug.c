@@ -392,6 +392,15 @@ uint32_t image_globals(const image *img, const image_variable **all)
     return count;
 }
 
+bool image_owns_type(const image *img, const image_type *type)
+{
+    if (!img->has_debug) return false;
+    pthread_mutex_lock(&img->private->lock);
+    bool owns = arena_has(&index_get(img)->dwarf->memory, type);
+    pthread_mutex_unlock(&img->private->lock);
+    return owns;
+}
+
 const image_type *image_struct_of_size(const image *img, uint64_t size)
 {
     if (!img->has_debug || !size) return NULL;

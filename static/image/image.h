@@ -259,6 +259,7 @@ typedef struct {
 } image_function;
 
 /* The function whose code covers addr (any of its ranges), or NULL. */
+bool image_owns_type(const image *img, const image_type *type); /* it was this image that gave it */
 const image_function *image_function_at(const image *img, uint64_t addr);
 
 /* Globals and function-level statics (IMAGE_PLACE_STATIC by address, IMAGE_PLACE_TLS by TLS offset), or NULL. */

@@ -329,6 +329,7 @@ typedef struct {
     lift_opaque *opaque; /* most frequent first */
     uint32_t opaque_count;
     bool *outside_dead; /* objects.c: per entry of image->plts: it was taken to never return; NULL */
+    uint64_t born; /* tells it from all others of this process, also from one that was closed and lay at the same address */
     arena memory;
 } lift_module;
 

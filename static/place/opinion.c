@@ -1,5 +1,6 @@
-/* What the analysis thinks of each instruction: the warnings that it takes part in, which are the checks of `--scope warned` and
- * the ids that a race at run time is told by, and what an audit puts to the test: that it cannot race, and why. */
+/* What the analysis thinks of each instruction: the warnings that it takes part in, which are the checks of `--scope
+ * warned` and the ids that a race at run time is told by, and what an audit puts to the test: that it cannot race, and
+ * why. */
 #include "static/place/place.h"
 
 #include "static/detect/detect.h"
@@ -69,8 +70,10 @@ static void gather(const detect *found, const pta_program *program, place_opinio
     const detect_racings *racings = detect_racing_accesses(found);
     for (uint32_t i = 0; i < count; i++) {
         const detect_decision *of = &decisions[i];
-        vec_push(out, ((place_opinion){.addr = program->funcs.data[of->func].lift->insns[of->insn].addr, .decided = !of->undecided,
-                                       .read_claim = claim_of(of, of->of_read), .write_claim = claim_of(of, of->of_write)}));
+        vec_push(out, ((place_opinion){.addr = program->funcs.data[of->func].lift->insns[of->insn].addr,
+                                       .decided = !of->undecided,
+                                       .read_claim = claim_of(of, of->of_read),
+                                       .write_claim = claim_of(of, of->of_write)}));
     }
     merge(out);
     for (uint32_t i = 0; i < racings->len; i++) {
@@ -92,7 +95,8 @@ int place_ask(lift_module *module, int jobs, place_opinions *out, race_error *er
     int code = pta_open(program, &how, &result, error);
     if (!code) {
         bool is_library = img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE;
-        hb *order = hb_open(result, program, &(hb_options){.open = is_library, .notes = true, .sync = detect_config_sync});
+        hb *order =
+            hb_open(result, program, &(hb_options){.open = is_library, .notes = true, .sync = detect_config_sync});
         detect *found = detect_open(order, result, program, &(detect_options){.decide = true});
         gather(found, program, out);
         detect_close(found);

@@ -1,9 +1,10 @@
 /* A result for another program.
  *
- * Functions are the same by module, name and number among those of that name; sites also by all that the result depends on, so that
- * one that changed is another; statements as match.c says. What is not the same is deleted and inserted as by pta_update. Types are
- * no statements: where heap objects, which are shaped by them, would have another shape now, all is begun anew, and so it is where a
- * module came or went, or where the parts that the analysis relies on (wild pointers) are not what they were. */
+ * Functions are the same by module, name and number among those of that name; sites also by all that the result depends
+ * on, so that one that changed is another; statements as match.c says. What is not the same is deleted and inserted as
+ * by pta_update. Types are no statements: where heap objects, which are shaped by them, would have another shape now,
+ * all is begun anew, and so it is where a module came or went, or where the parts that the analysis relies on (wild
+ * pointers) are not what they were. */
 #include "static/pointer/follow.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return map_hash(hash * 0x100000001b3u + value + 1);
 }
 
-/* Compilers' suffixes (`.constprop.0`, `counter.1234`) are no part of a name, nor are addresses of functions that have none. */
+/* Compilers' suffixes (`.constprop.0`, `counter.1234`) are no part of a name, nor are addresses of functions that have
+ * none. */
 static uint64_t name_hash(const char *name)
 {
     uint64_t hash = 1;
@@ -51,7 +53,8 @@ static uint64_t site_hash(saying *says, const pta_program *program, const uint64
 {
     const pta_site *s = &program->sites.data[id];
     uint64_t hash = mix(s->kind | (uint64_t)s->constant << 8 | (uint64_t)s->any << 9 | (uint64_t)s->open << 10 |
-                            (uint64_t)s->sized << 16 | (uint64_t)s->counted << 24 | (uint64_t)s->align << 32 | (uint64_t)(s->memory == id) << 40,
+                            (uint64_t)s->sized << 16 | (uint64_t)s->counted << 24 | (uint64_t)s->align << 32 |
+                            (uint64_t)(s->memory == id) << 40,
                         s->func == PTA_NO_FUNC ? 0 : funcs[s->func]);
     hash = mix(mix(mix(hash, s->size), (uint64_t)s->base), says_shape(says, s->shape));
     if (s->kind == PTA_STATIC || s->kind == PTA_TLS) hash = mix(hash, s->module);
@@ -70,7 +73,8 @@ static uint64_t *identify_sites(saying *says, const pta_program *program, const 
     for (uint32_t s = 0; s < count; s++)
         if (program->sites.data[s].memory == s) hashes[s] = ordinal(&seen, hashes[s]);
     for (uint32_t s = 0; s < count; s++) /* what lies in another is the same only there */
-        if (program->sites.data[s].memory != s) hashes[s] = ordinal(&seen, mix(hashes[s], hashes[program->sites.data[s].memory]));
+        if (program->sites.data[s].memory != s)
+            hashes[s] = ordinal(&seen, mix(hashes[s], hashes[program->sites.data[s].memory]));
     map_free(&seen);
     return hashes;
 }
@@ -115,7 +119,8 @@ static pta_program *copy_program(const pta_program *from)
         func.stmts.data = NULL, func.stmts.len = func.stmts.cap = 0;
         vec_reserve(&func.stmts, from->funcs.data[f].stmts.len);
         func.stmts.len = from->funcs.data[f].stmts.len;
-        if (func.stmts.len) memcpy(func.stmts.data, from->funcs.data[f].stmts.data, func.stmts.len * sizeof *func.stmts.data);
+        if (func.stmts.len)
+            memcpy(func.stmts.data, from->funcs.data[f].stmts.data, func.stmts.len * sizeof *func.stmts.data);
         vec_push(&own->funcs, func);
     }
     vec_reserve(&own->sites, from->sites.len);
@@ -170,7 +175,8 @@ void follow_open(pta *p)
     for (uint32_t f = 0; f < w->shown->funcs.len; f++) {
         const pta_func *func = &w->shown->funcs.data[f];
         *map_at(&w->func_ids, funcs[f]) = f;
-        vec_push(&w->funcs, (follow_func){.says = match_says(&k, f), .var_count = func->var_count, .stmt_count = func->stmts.len});
+        vec_push(&w->funcs,
+                 (follow_func){.says = match_says(&k, f), .var_count = func->var_count, .stmt_count = func->stmts.len});
     }
     for (uint32_t s = 0; s < w->shown->sites.len; s++) {
         *map_at(&w->site_ids, sites[s]) = s;
@@ -215,8 +221,13 @@ static void match_funcs(struct follow *w, const uint64_t *ids)
         uint32_t *known = map_at(&w->func_ids, ids[f]), own = *known;
         if (own == MAP_NONE) {
             own = *known = w->own->funcs.len;
-            vec_push(&w->own->funcs, (pta_func){.lift = func->lift, .module = func->module, .var_count = PTA_FIRST_LOCAL, .needs = func->needs,
-                                                .clone = func->clone, .root = func->root, .loader = func->loader});
+            vec_push(&w->own->funcs, (pta_func){.lift = func->lift,
+                                                .module = func->module,
+                                                .var_count = PTA_FIRST_LOCAL,
+                                                .needs = func->needs,
+                                                .clone = func->clone,
+                                                .root = func->root,
+                                                .loader = func->loader});
             vec_push(&w->funcs, (follow_func){.var_count = PTA_FIRST_LOCAL});
             w->func.out_count++;
         }
@@ -241,7 +252,8 @@ static void keep_shape(struct follow *w, uint32_t own)
     site->name = NULL;
     w->gone.data[own] = true;
     if (!site->shape) return;
-    pta_shape *copy = arena_copy(&w->own->memory, site->shape, sizeof *copy + site->shape->count * sizeof *copy->windows);
+    pta_shape *copy =
+        arena_copy(&w->own->memory, site->shape, sizeof *copy + site->shape->count * sizeof *copy->windows);
     copy->type = NULL;
     site->shape = copy;
 }
@@ -273,9 +285,12 @@ static void match_sites(struct follow *w, const uint64_t *ids)
 static bool is_founded(const struct follow *w)
 {
     const pta_program *own = w->own, *shown = w->shown;
-    const uint32_t funcs[][2] = {{own->wilderness, shown->wilderness}, {own->wild_call, shown->wild_call},
-                                 {own->outside, shown->outside}, {own->unknown, shown->unknown}};
-    const uint32_t sites[][2] = {{own->external, shown->external}, {own->wild, shown->wild}, {own->escaped, shown->escaped}};
+    const uint32_t funcs[][2] = {{own->wilderness, shown->wilderness},
+                                 {own->wild_call, shown->wild_call},
+                                 {own->outside, shown->outside},
+                                 {own->unknown, shown->unknown}};
+    const uint32_t sites[][2] = {
+        {own->external, shown->external}, {own->wild, shown->wild}, {own->escaped, shown->escaped}};
     for (unsigned i = 0; i < sizeof funcs / sizeof *funcs; i++)
         if (w->func.in[funcs[i][1]] != funcs[i][0]) return false;
     for (unsigned i = 0; i < sizeof sites / sizeof *sites; i++)
@@ -346,13 +361,15 @@ static void renew_calls(struct follow *w, update_plan *plan)
         any |= turns[plan->switched.data[i].func] = plan->switched.data[i].clone != plan->switched.data[i].cloned;
     map64 deleted = {0};
     for (uint32_t i = 0; i < plan->edits.len && any; i++)
-        if (!plan->edits.data[i].insert) *map_at(&deleted, (uint64_t)plan->edits.data[i].func << 32 | plan->edits.data[i].stmt) = 1;
+        if (!plan->edits.data[i].insert)
+            *map_at(&deleted, (uint64_t)plan->edits.data[i].func << 32 | plan->edits.data[i].stmt) = 1;
     for (uint32_t f = 0; f < w->own->funcs.len && any; f++) {
         const pta_func *func = &w->own->funcs.data[f];
         for (uint32_t s = 0; s < func->stmts.len; s++) {
             if (func->stmts.data[s].dead || func->stmts.data[s].kind != PTA_CALL) continue;
             uint32_t callee = w->own->calls.data[func->stmts.data[s].ref].func;
-            if (callee == PTA_NO_FUNC || !turns[callee] || map_get(&deleted, (uint64_t)f << 32 | s) != MAP_NONE) continue;
+            if (callee == PTA_NO_FUNC || !turns[callee] || map_get(&deleted, (uint64_t)f << 32 | s) != MAP_NONE)
+                continue;
             vec_push(&plan->renewed, (stmt_place){f, s});
             for (uint32_t i = 0; i < plan->amended.len; i++)
                 if (plan->amended.data[i].call == func->stmts.data[s].ref) plan->amended.data[i].whole = true;
@@ -362,7 +379,8 @@ static void renew_calls(struct follow *w, update_plan *plan)
     free(turns);
 }
 
-/* Makes the own program say both what it said and what it will, and plans the way from the one to the other. False: there is none. */
+/* Makes the own program say both what it said and what it will, and plans the way from the one to the other. False:
+ * there is none. */
 static bool plan_change(pta *p, follow_work *k, bool *changed)
 {
     struct follow *w = k->w;
@@ -428,7 +446,8 @@ static void grow(pta *p, const bool *changed, const struct follow *w)
         uint32_t shown = w->func.out[f];
         const pta_func *func = &p->program->funcs.data[f];
         for (uint32_t i = 0; (shown == FOLLOW_NONE || changed[shown]) && i < func->stmts.len; i++)
-            if (func->stmts.data[i].kind == PTA_CALL && p->program->calls.data[func->stmts.data[i].ref].func == PTA_NO_FUNC)
+            if (func->stmts.data[i].kind == PTA_CALL &&
+                p->program->calls.data[func->stmts.data[i].ref].func == PTA_NO_FUNC)
                 vec_push(&p->pointer_calls, (stmt_place){f, i});
     }
     grow(p->plain, changed, w);
@@ -471,11 +490,16 @@ static uint32_t *copy_numbers(const uint32_t *from, uint32_t count)
 static numbers numbers_of(const pta *p, uint32_t contexts)
 {
     const struct follow *w = p->follow;
-    return (numbers){.funcs = copy_numbers(w->func.out, w->func.out_count), .func_count = w->func.out_count,
-                     .sites = copy_numbers(w->site.out, w->site.out_count), .site_count = w->site.out_count,
-                     .calls = copy_numbers(w->call.out, w->call.out_count), .call_count = w->call.out_count,
-                     .contexts = copy_numbers(p->view->context_of, contexts), .context_count = contexts,
-                     .instances = copy_numbers(p->view->instance_of, p->instances.len), .instance_count = p->instances.len};
+    return (numbers){.funcs = copy_numbers(w->func.out, w->func.out_count),
+                     .func_count = w->func.out_count,
+                     .sites = copy_numbers(w->site.out, w->site.out_count),
+                     .site_count = w->site.out_count,
+                     .calls = copy_numbers(w->call.out, w->call.out_count),
+                     .call_count = w->call.out_count,
+                     .contexts = copy_numbers(p->view->context_of, contexts),
+                     .context_count = contexts,
+                     .instances = copy_numbers(p->view->instance_of, p->instances.len),
+                     .instance_count = p->instances.len};
 }
 
 static void free_numbers(numbers *n)

@@ -1,7 +1,8 @@
 /* Inside follow.c, match.c and view.c: an analysis that goes from program to program.
  *
- * Programs are made anew, with new numbers; the analysis keeps one of its own, in which what stays the same keeps its number. What is
- * gone leaves a hole: dead statements, functions, sites and calls that nothing mentions. What comes back finds its old place. */
+ * Programs are made anew, with new numbers; the analysis keeps one of its own, in which what stays the same keeps its
+ * number. What is gone leaves a hole: dead statements, functions, sites and calls that nothing mentions. What comes
+ * back finds its old place. */
 #ifndef RACE_POINTER_FOLLOW_H
 #define RACE_POINTER_FOLLOW_H
 
@@ -10,11 +11,11 @@
 
 enum { FOLLOW_NONE = UINT32_MAX };
 
-typedef struct { /* a function of the own program */
-    uint64_t says;      /* hash of its statements, as the program that is shown has them; 0: it is not there */
-    uint32_t *vars;     /* by variable of the program that is shown: its own number; NULL: all are the same */
-    uint32_t *stmts;    /* the same of statements */
-    uint32_t *shown;    /* by own statement: its number there, or FOLLOW_NONE; NULL: the same */
+typedef struct {     /* a function of the own program */
+    uint64_t says;   /* hash of its statements, as the program that is shown has them; 0: it is not there */
+    uint32_t *vars;  /* by variable of the program that is shown: its own number; NULL: all are the same */
+    uint32_t *stmts; /* the same of statements */
+    uint32_t *shown; /* by own statement: its number there, or FOLLOW_NONE; NULL: the same */
     uint32_t var_count, stmt_count; /* there */
 } follow_func;
 
@@ -30,7 +31,7 @@ struct follow {
     VEC(bool) gone;           /* by own site: its shape is a copy */
     map64 func_ids, site_ids; /* own numbers by identity */
     follow_map func, site, call;
-    bool broken;              /* it was interrupted */
+    bool broken; /* it was interrupted */
 };
 
 /* --- match.c ------------------------------------------------------------------------------------------------------------ */

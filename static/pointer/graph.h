@@ -9,7 +9,7 @@
  * covers, and what is loaded through it comes from every one; one node for both would connect the words with each other.
  *
  * Nodes on a cycle of edges without label have equal sets, and share one: they are a component, named by one of its nodes.
- * Components are made only when nothing will be deleted: a key would have one rank in all members, although it came to some of
+ * Components are made only when nothing will be deleted (scc.c says why): a key would have one rank in all members, although it came to some of
  * them over edges that are younger, and deletion could no longer tell what supports itself. */
 #ifndef RACE_POINTER_GRAPH_H
 #define RACE_POINTER_GRAPH_H

@@ -32,6 +32,7 @@ struct pta_maps {
     uint32_t messages; /* site */
     uint32_t *function_sites; /* of models, by function */
     uint32_t function_site_count;
+    struct pta_reuse *reuse; /* reuse.c; NULL: no program comes after this one */
 };
 
 uint64_t names_hash(const char *name);

@@ -1,19 +1,20 @@
 /* Which statements of a function are the same in two programs.
  *
- * Variables are numbered anew in each program, so statements are compared without their variables first, by longest common
- * subsequence, and then all pairs must agree on which variable is which. A pair that disagrees with those before it is none: its
- * statement is deleted and inserted, which is always right. So is any choice of pairs: a bad one costs time, never the result. */
+ * Variables are numbered anew in each program, so statements are compared without their variables first, by longest
+ * common subsequence, and then all pairs must agree on which variable is which. A pair that disagrees with those before
+ * it is none: its statement is deleted and inserted, which is always right. So is any choice of pairs: a bad one costs
+ * time, never the result. */
 #include "static/pointer/follow.h"
 
 typedef struct {
     follow_work *k;
     uint32_t own, shown;
-    uint32_t *vars;  /* by shown variable: own */
-    uint32_t *back;  /* by own variable: shown */
-    uint32_t *stmts; /* by shown statement: own */
-    bool *kept;      /* by own statement: it has a shown one */
+    uint32_t *vars;     /* by shown variable: own */
+    uint32_t *back;     /* by own variable: shown */
+    uint32_t *stmts;    /* by shown statement: own */
+    bool *kept;         /* by own statement: it has a shown one */
     uint64_t *was, *is; /* hashes: of `list`, of shown statements */
-    uint32_t *list;  /* own statements that are not dead, as they were shown */
+    uint32_t *list;     /* own statements that are not dead, as they were shown */
     uint32_t old_count, new_count;
     struct {
         uint32_t shown, own;
@@ -132,7 +133,8 @@ static void bind_loosely(matching *m, const pta_call *is, const pta_call *was)
 static bool pair(matching *m, uint32_t shown, uint32_t own)
 {
     const struct follow *w = m->k->w;
-    const pta_stmt *is = &w->shown->funcs.data[m->shown].stmts.data[shown], *was = &w->own->funcs.data[m->own].stmts.data[own];
+    const pta_stmt *is = &w->shown->funcs.data[m->shown].stmts.data[shown],
+                   *was = &w->own->funcs.data[m->own].stmts.data[own];
     bool agree = true;
     m->bound_count = 0;
     if (is->kind == PTA_CALL) {
@@ -154,7 +156,8 @@ static bool pair(matching *m, uint32_t shown, uint32_t own)
 
 /* --- which statement is which --------------------------------------------------------------------------------------------------- */
 
-/* Longest common subsequence of what is between; `from` and the ends are places in `list` and among shown statements. */
+/* Longest common subsequence of what is between; `from` and the ends are places in `list` and among shown statements.
+ */
 static void pair_between(matching *m, uint32_t from, uint32_t old_end, uint32_t new_end)
 {
     enum { MOST = 4 << 20 };
@@ -316,7 +319,8 @@ static bool is_same_operand(pta_operand a, pta_operand b)
 static void amend(matching *m, uint32_t shown, uint32_t own)
 {
     struct follow *w = m->k->w;
-    uint32_t from = w->shown->funcs.data[m->shown].stmts.data[shown].ref, to = w->own->funcs.data[m->own].stmts.data[own].ref;
+    uint32_t from = w->shown->funcs.data[m->shown].stmts.data[shown].ref,
+             to = w->own->funcs.data[m->own].stmts.data[own].ref;
     bool dead = w->own->funcs.data[m->own].stmts.data[own].dead;
     pta_call is = own_call(m, &w->shown->calls.data[from]), *was = &w->own->calls.data[to];
     set_call(w, from, to);

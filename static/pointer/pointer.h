@@ -2,6 +2,7 @@
  *
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
+ *   reuse.c      functions that are generated already
  *   passing.c    which registers are arguments and results
  *   typed.c      what values point to by declaration
  *   made.c       what results are declared to point to: what allocators are called for
@@ -170,6 +171,7 @@ typedef struct {
     uint32_t stack;   /* bytes that it may be passed on the stack, return address included; 0: none */
     bool clone;       /* a model or an allocator wrapper: each call has its own instance */
     bool root;        /* may be called from outside */
+    bool at_load;     /* and the loader calls it, when the module comes or goes */
     bool loader;      /* does what the loader does: it writes constants */
     bool modelled;    /* a model took the place of its code */
 } pta_func;
@@ -209,6 +211,9 @@ struct pta_wishes {
      * none. A text that is wrong is as if there were none. May be NULL. */
     const char *(*model)(const void *with, const char *name);
     const void *with;
+    bool keep; /* another program will be opened after this one, with `before`: */
+    pta_program *before; /* or NULL: the program before, of the same modules or some of them; what need not be done again is taken from
+                            it, which leaves it good for being asked and closed */
     bool open; /* whatever is exported may be called from outside, of a program that exports all it has, too */
 };
 pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int jobs, const pta_wishes *wishes);

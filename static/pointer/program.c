@@ -8,6 +8,7 @@
 
 #include "static/pointer/maps.h"
 #include "static/pointer/passing.h"
+#include "static/pointer/reuse.h"
 
 /* --- building blocks --------------------------------------------------------------------------------------------------- */
 
@@ -332,19 +333,43 @@ static generate_module about_module(const pta_program *program, uint32_t m)
                              .messages = program->maps->messages, .chosen = map->chosen, .count = program->modules[m]->func_count};
 }
 
+static generated copy_code(const generated *from)
+{
+    generated to = {.var_count = from->var_count, .unknown_calls = from->unknown_calls, .unknown_accesses = from->unknown_accesses};
+#define COPY(list)                                                                                                     \
+    do {                                                                                                               \
+        vec_reserve(&to.list, from->list.len);                                                                         \
+        if (from->list.len) memcpy(to.list.data, from->list.data, from->list.len * sizeof *to.list.data);              \
+        to.list.len = from->list.len;                                                                                  \
+    } while (0)
+    COPY(stmts);
+    COPY(calls);
+    COPY(sites);
+    COPY(accesses);
+#undef COPY
+    return to;
+}
+
 static void generate_module_of(pta_program *program, uint32_t m, const generate_module *about, int jobs)
 {
     const module_map *map = &program->maps->modules[m];
     uint32_t count = program->modules[m]->func_count;
     generated *all = base_alloc_zero(count, sizeof *all);
+    bool *done = base_alloc_zero(count + 1, 1);
+    pta_reuse *reuse = program->maps->reuse, *before = reuse && program->wishes->before ? program->wishes->before->maps->reuse : NULL;
+    for (uint32_t f = 0; f < count && reuse; f++)
+        done[f] = reuse_take(reuse, before, program, map->first_func + f);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(jobs)
     for (uint32_t f = 0; f < count; f++)
-        generate_function(program, about, map->first_func + f, &all[f]);
+        if (!done[f]) generate_function(program, about, map->first_func + f, &all[f]);
     for (uint32_t f = 0; f < count; f++) {
+        if (reuse && !done[f]) reuse_keep(reuse, program, about, map->first_func + f, &all[f]);
+        if (reuse) all[f] = copy_code(reuse_code(reuse, map->first_func + f));
         take(program, map->first_func + f, &all[f]);
         generate_free(&all[f]);
     }
     free(all);
+    free(done);
 }
 
 static void generate_all(pta_program *program, int jobs)
@@ -352,9 +377,17 @@ static void generate_all(pta_program *program, int jobs)
     generate_module *about = base_alloc((size_t)program->module_count * sizeof *about);
     for (uint32_t m = 0; m < program->module_count; m++)
         about[m] = about_module(program, m);
+    const pta_wishes *wishes = program->wishes;
     passing_find(program, about);
+    pta_reuse *reuse = NULL;
+    if (wishes && wishes->keep) {
+        reuse = program->maps->reuse = reuse_open(program, wishes->before ? wishes->before->maps->reuse : NULL);
+        for (uint32_t m = 0; m < program->module_count; m++)
+            reuse_module(reuse, program, m, &about[m]);
+    }
     for (uint32_t m = 0; m < program->module_count; m++)
         generate_module_of(program, m, &about[m], jobs);
+    if (reuse) reuse_settle(reuse);
     free(about);
 }
 
@@ -442,6 +475,7 @@ void pta_program_close(pta_program *program)
         free(map->plts);
         free(map->chosen);
     }
+    reuse_close(program->maps->reuse);
     free(program->maps->foreign.entries);
     free(program->maps->names.entries);
     free(program->maps->libraries.entries);

@@ -1,3 +1,4 @@
+/* What types and shapes say to the analysis, as hashes: two that say the same are the same to it. */
 #include "static/pointer/says.h"
 
 enum { DEPTH = 64 };
@@ -14,7 +15,8 @@ static uint64_t type_hash(saying *s, const image_type *type, unsigned depth)
     if (type->kind == IMAGE_TYPE_ARRAY) hash = map_hash(hash + type_hash(s, type->target, depth + 1));
     for (uint32_t i = 0; i < type->member_count; i++) {
         const image_member *m = &type->members[i];
-        hash = map_hash(map_hash(hash * 31 + m->offset) + ((uint64_t)m->bit_offset << 32 | (uint64_t)m->bit_size << 1 | m->is_address));
+        hash = map_hash(map_hash(hash * 31 + m->offset) +
+                        ((uint64_t)m->bit_offset << 32 | (uint64_t)m->bit_size << 1 | m->is_address));
         hash = map_hash(hash + type_hash(s, m->type, depth + 1));
     }
     return s->types.data[at] = hash;

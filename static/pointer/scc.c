@@ -1,5 +1,20 @@
 /* Components: nodes on a cycle of edges without label have equal sets and become one. Levels are the longest paths in the
- * graph of all edges, its cycles seen as one. */
+ * graph of all edges, its cycles seen as one. Only for a result that nothing will be deleted from (pta_options.once).
+ *
+ * Where statements come and go, cycles stay as they are, and no pass over the graph looks for them. The dissertation splits and
+ * merges components (3.2.1), D4 too (3.1), so that the test of incoming neighbours holds: on a cycle a fact supports itself.
+ * Here ranks tell that (delete.c), cycles of offsets included, and:
+ *   - an edge that closes a cycle sends what its members lack, once to each of them; what the merged cycle is modulo the gcd of its
+ *     offsets is what their sets are closed to (offset.h);
+ *   - one that goes puts those facts into doubt whose reason it was, and what hangs on them; they and their incoming neighbours are
+ *     looked at once (suspect.c), which is what it costs to tell whether a component splits and into what.
+ * A merged component would have one rank for a key that came to some of its members over younger edges, which depend on facts
+ * here: deletion could no longer tell what supports itself.
+ *
+ * What it would gain, without contexts, -O2 -g: of memcached's nodes 3 % are on such cycles, with 19 % of the facts, of redis' 8 %
+ * and 26 %, of sqlite3's library 29 % and 37 %. Nearly all of them are one cycle of wild pointers, whose sets are SET_WILD and a few
+ * more. From scratch, collapsing it makes lua twice as fast, redis and sqlite3's library no different beyond a
+ * tenth or so, and memcached slower by two fifths. */
 #include "static/pointer/graph.h"
 
 typedef struct {

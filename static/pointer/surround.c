@@ -205,7 +205,7 @@ static void add_start(pta_program *program, uint32_t data)
         if (entry != PTA_NO_FUNC) program->funcs.data[entry].root = true;
         for (uint32_t i = 0; i < img->init_count; i++) {
             uint32_t init = program_func_at(program, m, img->init[i]);
-            if (init != PTA_NO_FUNC) program->funcs.data[init].root = true;
+            if (init != PTA_NO_FUNC) program->funcs.data[init].root = program->funcs.data[init].at_load = true;
         }
         add_initialisers(program, m);
         if (((has_program || has_main) && img->kind == IMAGE_SHARED) || exports_all(program, img)) continue;

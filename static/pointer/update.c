@@ -50,7 +50,8 @@ static void switch_program(const pta *p, const update_plan *plan, bool now)
 static uint16_t needs_of(const pta *p, const update_plan *plan, uint32_t func, bool now)
 {
     for (uint32_t i = 0; i < plan->switched.len; i++)
-        if (plan->switched.data[i].func == func) return now ? plan->switched.data[i].needs : plan->switched.data[i].needed;
+        if (plan->switched.data[i].func == func)
+            return now ? plan->switched.data[i].needs : plan->switched.data[i].needed;
     return p->program->funcs.data[func].needs;
 }
 
@@ -68,23 +69,29 @@ static bool is_passed(const pta_call *call, uint16_t needs, unsigned a)
     return call->args[a].var != PTA_NO_VAR && needs >> a & 1;
 }
 
-/* One call edge of a call by name whose arguments or results are other ones: what it passes no more goes, or what it passes now comes. */
+/* One call edge of a call by name whose arguments or results are other ones: what it passes no more goes, or what it
+ * passes now comes. */
 static void amend_call(pta *p, const update_plan *plan, const call_amend *a, uint32_t use, uint32_t callee, bool come)
 {
     const graph_instance *from = &p->instances.data[p->uses.data[use].instance], *to = &p->instances.data[callee];
     uint16_t needed = needs_of(p, plan, to->func, false), needs = needs_of(p, plan, to->func, true);
     for (unsigned i = 0; i < PTA_PARAMS; i++) {
         bool was = is_passed(&a->was, needed, i), is = is_passed(&a->is, needs, i);
-        if (was == is && (!was || (a->was.args[i].var == a->is.args[i].var && a->was.args[i].delta == a->is.args[i].delta))) continue;
+        if (was == is &&
+            (!was || (a->was.args[i].var == a->is.args[i].var && a->was.args[i].delta == a->is.args[i].delta)))
+            continue;
         if (!come && was) retract_between(p, use, NO_KEY, graph_var(from, a->was.args[i].var), graph_var(to, i));
         if (come && is)
-            graph_add_edge(p, graph_var(from, a->is.args[i].var), graph_var(to, i), graph_label_of(p, a->is.args[i].delta, PTA_SAME), use, NO_KEY);
+            graph_add_edge(p, graph_var(from, a->is.args[i].var), graph_var(to, i),
+                           graph_label_of(p, a->is.args[i].delta, PTA_SAME), use, NO_KEY);
     }
     const uint32_t was[] = {a->was.ret, a->was.ret2}, is[] = {a->is.ret, a->is.ret2};
     for (unsigned i = 0; i < 2; i++) {
         if (was[i] == is[i]) continue;
-        if (!come && was[i] != PTA_NO_VAR) retract_between(p, use, NO_KEY, graph_var(to, PTA_RET + i), graph_var(from, was[i]));
-        if (come && is[i] != PTA_NO_VAR) graph_add_edge(p, graph_var(to, PTA_RET + i), graph_var(from, is[i]), 0, use, NO_KEY);
+        if (!come && was[i] != PTA_NO_VAR)
+            retract_between(p, use, NO_KEY, graph_var(to, PTA_RET + i), graph_var(from, was[i]));
+        if (come && is[i] != PTA_NO_VAR)
+            graph_add_edge(p, graph_var(to, PTA_RET + i), graph_var(from, is[i]), 0, use, NO_KEY);
     }
 }
 
@@ -125,7 +132,8 @@ static void change_needs(pta *p, const update_plan *plan, bool come)
                     if (!(bits >> a & 1) || call->args[a].var == PTA_NO_VAR) continue;
                     uint32_t source = graph_var(from, call->args[a].var);
                     if (come)
-                        graph_add_edge(p, source, graph_var(to, a), graph_label_of(p, call->args[a].delta, PTA_SAME), in.use, in.key);
+                        graph_add_edge(p, source, graph_var(to, a), graph_label_of(p, call->args[a].delta, PTA_SAME),
+                                       in.use, in.key);
                     else
                         retract_between(p, in.use, in.key, source, graph_var(to, a));
                 }
@@ -160,8 +168,8 @@ static void insert_statement(pta *p, uint32_t func, uint32_t stmt, id_list *uses
         graph_add_use(p, uses->data[u]);
 }
 
-/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees get
- * another context are deleted and inserted. */
+/* Deletions, then insertions; of both only those that change something. `before`: what is dead now. Calls whose callees
+ * get another context are deleted and inserted. */
 static int change(pta *p, const update_plan *plan, const bool *before, race_error *error)
 {
     id_list uses = {0}, moved = {0};
@@ -255,7 +263,8 @@ int pta_update(pta *p, const pta_edit *edits, uint32_t count, race_error *error)
     if (p->follow) return base_fail(error, "the analysis follows programs, not statements");
     update_plan plan = {0};
     for (uint32_t i = 0; i < count; i++) {
-        if (!pta_may_edit(p->program, edits[i].func)) return vec_free(&plan.edits), base_fail(error, "not a statement of the program");
+        if (!pta_may_edit(p->program, edits[i].func))
+            return vec_free(&plan.edits), base_fail(error, "not a statement of the program");
         vec_push(&plan.edits, edits[i]);
     }
     view_close(p);

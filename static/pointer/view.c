@@ -1,6 +1,6 @@
-/* Numbers that follow from the result, not from the way to it: instances in the order of their functions and contexts, contexts in
- * that of their bases and calls, bases as their rules say. So two analyses with the same result give the same answers, number by
- * number, whatever they have solved, followed or dropped before. */
+/* Numbers that follow from the result, not from the way to it: instances in the order of their functions and contexts,
+ * contexts in that of their bases and calls, bases as their rules say. So two analyses with the same result give the
+ * same answers, number by number, whatever they have solved, followed or dropped before. */
 #include "static/pointer/view.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static uint32_t *none(uint32_t count)
     return all;
 }
 
-/* The contexts that live instances have, and those without calls for their bases and threads: their objects have no others. */
+/* The contexts that live instances have, and those without calls for their bases and threads: their objects have no
+ * others. */
 static void list_contexts(pta *p, id_list *contexts, id_list *bases)
 {
     id_list marked = {0};

@@ -1,14 +1,14 @@
 /* Inside static/pointer: the numbers that answers are in.
  *
- * Functions, variables, sites and calls are those of the program that is shown; instances, contexts and their bases are numbered by
- * what they mean there (view.c). An analysis without a view answers in its own numbers. */
+ * Functions, variables, sites and calls are those of the program that is shown; instances, contexts and their bases are
+ * numbered by what they mean there (view.c). An analysis without a view answers in its own numbers. */
 #ifndef RACE_POINTER_VIEW_H
 #define RACE_POINTER_VIEW_H
 
 #include "static/pointer/follow.h"
 
 struct pta_view {
-    uint32_t *instances, *contexts;           /* own numbers by those that are shown */
+    uint32_t *instances, *contexts; /* own numbers by those that are shown */
     uint32_t instance_count, context_count;
     uint32_t *instance_of, *context_of, *base_of; /* the other way round; FOLLOW_NONE: it is not there any more */
 };

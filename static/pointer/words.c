@@ -1,7 +1,8 @@
 /* The words of memory that hold pointers.
  *
- * Which cells there are depends on what was solved and deleted before: one that a pointer went through once stays, and so do those of
- * facts that lie dormant since. Shown are those that some statement goes through by a fact that counts, which the result tells alone. */
+ * Which cells there are depends on what was solved and deleted before: one that a pointer went through once stays, and
+ * so do those of facts that lie dormant since. Shown are those that some statement goes through by a fact that counts,
+ * which the result tells alone. */
 #include <stdlib.h>
 
 #include "static/pointer/view.h"

@@ -40,6 +40,22 @@ confident() { # SAMPLE high|none
     high) grep -q ' races\{0,1\} ([1-9][0-9]* high' "$work/out" ;;
     esac || fail "$1: $(tail -1 "$work/out")"
 }
+# Shapes that compilers make of conditions on numbers, at levels that the samples are not built with: the lowest bit alone, and a loop
+# that goes on while the number is one.
+shaped() { # SAMPLE VARIABLE COMPILER LEVEL
+    command -v "$3" >/dev/null || return
+    "$3" -g "$4" -pthread "$RACE_SOURCE/samples/verdict/$1.c" -o "$work/shaped" || fail "$1 does not compile"
+    "$RACE" check --no-state "$work/shaped" >"$work/out" 2>&1
+    checks=$((checks + 1))
+    grep -q "^race on $2 " "$work/out" || fail "$1, $3 $4: $(tail -1 "$work/out")"
+}
+for compiler in gcc clang; do
+    for level in -O1 -O2; do
+        shaped number_parity_wrong even $compiler $level
+        shaped number_two_wrong last $compiler $level
+    done
+done
+
 confident rank_wrong none
 confident join_wrong high
 finish

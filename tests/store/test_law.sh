@@ -16,7 +16,7 @@ next_document() {
 }
 names() { "$RACE_TOOLS/json_get" now.json warnings kind location.name | sort -u | tr '\t\n' ' ,'; }
 begin() {
-    "$RACE" watch -j1 --all --format json obj >out 2>err &
+    "$RACE" watch -j1 --all --stats --format json obj >out 2>err &
     pid=$!
     edits=1
     next_document out 1 >now.json
@@ -107,6 +107,44 @@ expect_names "" "behind a call that never returns"
 for ends in 0 2 0 1 2; do
     edit compile -DENDS=$ends die.c
     if [ $ends = 0 ]; then expect_names "race behind," "behind a call that returns"; else expect_names "" "ENDS=$ends"; fi
+done
+kill -INT $pid
+wait $pid
+
+# Where a thread is alive: what moves instructions changes nothing, and is not looked for again; which of two calls of pthread_join is
+# for it does, with the same blocks and calls.
+rm -rf obj && mkdir obj
+cat >lives.c <<'END'
+#include <pthread.h>
+int after, number;
+static void *work(void *arg) { after++; return 0; }
+static void *idle(void *arg) { return 0; }
+int main(int argc, char **argv)
+{
+    pthread_t a, b;
+    number = argc;
+#if MORE
+    number = number * MORE + 1;
+#endif
+    pthread_create(&a, 0, work, 0);
+    pthread_create(&b, 0, idle, 0);
+#if MORE > 1
+    number ^= 2;
+#endif
+    pthread_join(SWAP ? b : a, 0);
+    after++;
+    pthread_join(SWAP ? a : b, 0);
+    return number;
+}
+END
+compile -DMORE=0 -DSWAP=0 lives.c -o obj/prog.o
+begin
+expect_names "" "a thread that is joined"
+for how in "1 0" "0 1" "3 1" "1 0" "1 1" "0 0" "2 0"; do
+    edit compile -DMORE="${how% *}" -DSWAP="${how#* }" lives.c
+    if [ "${how#* }" = 0 ]; then expect_names "" "MORE SWAP $how"; else expect_names "race after," "MORE SWAP $how"; fi
+    [ "$how" != "1 0" ] || again=$(tail -1 err | sed 's/.*; \([0-9]*\) regions as before, 0 new$/\1/')
+    [ "${again:-0}" -gt 0 ] 2>/dev/null || fail "moved instructions: $(tail -1 err)"
 done
 kill -INT $pid
 wait $pid

@@ -1,12 +1,14 @@
-/* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from scratch.
+/* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from
+ * scratch.
  *
- *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...
+ *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times]
+ * [--check] FILE...
  *
- * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside this
- * program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files that changed are
- * read and lifted again, and one analysis for each number of threads follows; at --comparisons of the edits (0: at all) its relation
- * is compared with that of a new analysis of the same program. --times prints, after the last line, milliseconds on the processor
- * per phase: median, mean, 99th percentile, worst.
+ * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside
+ * this program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files
+ * that changed are read and lifted again, and one analysis for each number of threads follows; at --comparisons of the
+ * edits (0: at all) its relation is compared with that of a new analysis of the same program. --times prints, after the
+ * last line, milliseconds on the processor per phase: median, mean, 99th percentile, worst.
  *
  * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
@@ -106,7 +108,7 @@ static int open_all(law *l, race_error *error)
     const image **images = images_of(l);
     lift_open_all(images, l->count, &(lift_options){.jobs = 1}, l->modules);
     free(images);
-    l->program = pta_program_open(l->modules, l->count, 1);
+    l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true});
     for (uint32_t t = 0; t < l->thread_count; t++) {
         pta_options options = l->options;
         options.jobs = l->threads[t];
@@ -157,7 +159,8 @@ static picture take_picture(const pta *p, const pta_program *program, const pta_
     pta_call_edge *edges;
     edge_count = pta_call_graph(p, &edges);
     for (uint32_t e = 0; e < edge_count; e++) {
-        uint64_t hash = mix(mix(before(c->instances, edges[e].caller), before(c->instances, edges[e].callee)), before(c->calls, edges[e].call));
+        uint64_t hash = mix(mix(before(c->instances, edges[e].caller), before(c->instances, edges[e].callee)),
+                            before(c->calls, edges[e].call));
         all.calls[edges[e].caller] += hash;
         all.calls[edges[e].callee] += hash;
     }
@@ -198,7 +201,7 @@ static int follow(law *l, uint32_t changed, race_error *error)
     l->modules[changed] = NULL;
     lift_update_all(images, l->count, &(lift_options){.jobs = 1}, l->modules);
     at = note(l, PHASE_LIFT, at);
-    l->program = pta_program_open(l->modules, l->count, 1);
+    l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
@@ -227,13 +230,15 @@ static bool agree(law *l, race_error *error)
     options.once = true;
     options.jobs = 1;
     pta *fresh;
+    pta_program *program = pta_program_open(l->modules, l->count, 1); /* nothing of which was there before */
     double at = processor();
-    if (pta_open(l->program, &options, &fresh, error)) return false;
+    if (pta_open(program, &options, &fresh, error)) return pta_program_close(program), false;
     note(l, PHASE_SCRATCH, at);
     uint64_t hash = pta_relation_hash(fresh);
     for (uint32_t t = 0; t < l->thread_count; t++)
         same &= pta_relation_hash(l->analyses[t]) == hash;
     pta_close(fresh);
+    pta_program_close(program);
     return same;
 }
 
@@ -252,8 +257,8 @@ static void print_times(law *l)
         qsort(all, n, sizeof *all, by_size);
         for (uint32_t i = 0; i < n; i++)
             sum += all[i];
-        printf("%-12s %5u times, ms: median %9.3f mean %9.3f p99 %9.3f worst %9.3f\n", phase_names[p], n, all[n / 2] * 1e3, sum / n * 1e3,
-               all[(uint32_t)(n * 0.99)] * 1e3, all[n - 1] * 1e3);
+        printf("%-12s %5u times, ms: median %9.3f mean %9.3f p99 %9.3f worst %9.3f\n", phase_names[p], n,
+               all[n / 2] * 1e3, sum / n * 1e3, all[(uint32_t)(n * 0.99)] * 1e3, all[n - 1] * 1e3);
     }
 }
 
@@ -286,7 +291,8 @@ static int run(law *l, race_error *error)
     }
     printf("%u edits, %u compared, %u different, %u from scratch\n", done, compared, different, l->anew);
     if (l->times) print_times(l);
-    if (l->check) printf("said to be the same: %llu, wrong %llu\n", (unsigned long long)l->same, (unsigned long long)l->wrong);
+    if (l->check)
+        printf("said to be the same: %llu, wrong %llu\n", (unsigned long long)l->same, (unsigned long long)l->wrong);
     return different || l->wrong ? 1 : 0;
 }
 
@@ -297,14 +303,16 @@ static bool set_option(law *l, const char *name, const char *value)
     if (!strcmp(name, "--edits")) return tool_number(value, &l->edits);
     if (!strcmp(name, "--comparisons")) return tool_number(value, &l->comparisons);
     if (!strcmp(name, "--seed")) return tool_number(value, &l->seed);
-    if (strcmp(name, "--threads") || !tool_number(value, &number) || !number || l->thread_count == THREADS) return false;
+    if (strcmp(name, "--threads") || !tool_number(value, &number) || !number || l->thread_count == THREADS)
+        return false;
     l->threads[l->thread_count++] = (int)number;
     return true;
 }
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times] [--check] FILE...\n");
+    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
+                    "[--times] [--check] FILE...\n");
     return 2;
 }
 
@@ -330,7 +338,10 @@ static void clean(law *l)
 
 int main(int argc, char **argv)
 {
-    law l = {.options = {.context = PTA_CONTEXT_ORIGIN, .k = 1}, .edits = 100, .seed = 1, .folder = "/tmp/follow_law.XXXXXX"};
+    law l = {.options = {.context = PTA_CONTEXT_ORIGIN, .k = 1},
+             .edits = 100,
+             .seed = 1,
+             .folder = "/tmp/follow_law.XXXXXX"};
     race_error error;
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {

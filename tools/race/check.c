@@ -206,13 +206,14 @@ int check_analyse(check *c, const check_how *how)
     double start = now();
     c->seconds_lift = start - c->started;
     progress("pointers");
-    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open};
+    pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model, .with = c->config, .open = how->open,
+                         .keep = c->follows, .before = c->before};
     c->program = pta_program_open_for(c->modules, c->module_count, (int)how->jobs, &wishes);
     if (find_pointers(c, how, &error)) return cli_error("%s: %s", c->modules[0]->img->path, error.text);
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");
-    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config});
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config, .memo = c->memo});
     c->seconds_order = now() - start;
     start = now();
     progress("races");

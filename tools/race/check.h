@@ -20,7 +20,9 @@ typedef struct {
     detect_suppressions *suppressions;
     detect_config *config;
     uint64_t how; /* hash of the texts of both */
-    bool follows;     /* `result` may be that of another program, which is still there, and is taken on from there */
+    hb_memo *memo;    /* of earlier analyses, or NULL */
+    bool follows;     /* others follow this analysis; it may follow one: `result` is that of */
+    pta_program *before; /* this program, which is still there; NULL: it follows none */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 

@@ -18,7 +18,7 @@
 
 #include "tools/race/diff.h"
 
-enum { KEY_HELP = CHECK_OPTIONS, KEY_SETTLE, KEY_CHANGES };
+enum { KEY_HELP = CHECK_OPTIONS, KEY_SETTLE, KEY_CHANGES, KEY_STATS };
 enum { SOON = 200 }; /* milliseconds until the next look when something is on its way */
 
 static const cli_option options[] = {
@@ -31,6 +31,7 @@ static const cli_option options[] = {
     {"open", 0, CHECK_OPEN, false},
     {"settle", 0, KEY_SETTLE, true},
     {"changes", 0, KEY_CHANGES, true},
+    {"stats", 0, KEY_STATS, false},
     {"all", 0, CHECK_ALL, false},
     {0},
 };
@@ -38,6 +39,7 @@ static const cli_option options[] = {
 typedef struct {
     long settle;  /* milliseconds of quiet before a change is looked at */
     long changes; /* end after that many; 0: never */
+    bool stats;
     check_how how; /* `all`: everything each time, as race check prints it */
     char **operands;
     int operand_count;
@@ -59,6 +61,7 @@ typedef struct {
     state states[STATES];
     state *last;         /* one of them, or NULL */
     uint64_t reports;
+    hb_memo *memo;
     pta *pointers;       /* of the last analysis, or NULL */
     pta_program *program; /* of which they are */
     check ended;         /* the last analysis, until it is tidied up */
@@ -80,6 +83,7 @@ static int parse(int argc, char **argv, request *r)
         case CLI_BAD:
         case KEY_HELP: return key;
         case CLI_OPERAND: r->operands[r->operand_count++] = walk.value; break;
+        case KEY_STATS: r->stats = true; break;
         case KEY_SETTLE:
             if (cli_number(walk.value, 0, 60000, &r->settle)) break;
             cli_usage(argv[0], "the milliseconds of quiet are 0 to 60000, not %s", walk.value);
@@ -135,6 +139,14 @@ static void tidy(watcher *w)
     check_close_analysis(c);
 }
 
+/* On stderr: where the time of an analysis went, and what of it was known from the last ones. */
+static void say_stats(const watcher *w, const check *c)
+{
+    hb_memo_statistics memo = hb_memo_stats(w->memo);
+    fprintf(stderr, "%.1f ms reading, %.1f pointers, %.1f order and locks, %.1f races; %u regions as before, %u new\n",
+            c->seconds_lift * 1e3, c->seconds_pointer * 1e3, c->seconds_order * 1e3, c->seconds_detect * 1e3, memo.hits, memo.misses);
+}
+
 /* The record of the files as they are now. */
 static int analyse(watcher *w, store_record *out)
 {
@@ -147,7 +159,7 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .result = w->pointers, .follows = true};
+               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo};
     lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
@@ -155,6 +167,7 @@ static int analyse(watcher *w, store_record *out)
             w->set.files.data[f]->modules[i] = modules[n++];
     int code = check_analyse(&c, &w->r->how);
     if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
+    if (code == EXIT_CLEAN && w->r->stats) say_stats(w, &c);
     w->ended = c;
     free(images);
     free(modules);
@@ -317,7 +330,7 @@ static int watch_run(int argc, char **argv)
     request r = {.settle = 5, .operands = base_alloc_zero((size_t)argc, sizeof(char *))};
     show_context("origin", &r.how.pointer);
     int code = EXIT_USAGE, parsed = parse(argc, argv, &r);
-    watcher w = {.r = &r, .signals = -1, .set = {.inotify = -1}};
+    watcher w = {.r = &r, .memo = hb_memo_open(), .signals = -1, .set = {.inotify = -1}};
     if (parsed == KEY_HELP) {
         code = cli_help(&command_watch);
     } else if (parsed == CLI_END && !r.operand_count) {
@@ -336,6 +349,7 @@ static int watch_run(int argc, char **argv)
     }
     for (unsigned i = 0; i < STATES; i++)
         forget(&w.states[i]);
+    hb_memo_close(w.memo);
     pta_close(w.pointers);
     pta_program_close(w.program);
     check_close(&w.texts);
@@ -360,6 +374,7 @@ const command command_watch = {
             "  --settle MS              look when nothing has happened for that long (5 milliseconds)\n"
             "  --all                    print all warnings each time, as race check does, instead of what has changed\n"
             "  --changes N              end after N changes\n"
+            "  --stats                  where the time of each change went, on stderr\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n"
             "\n"

@@ -162,7 +162,9 @@ void measure_edits(const bench_limits *limits, char *const *paths, uint32_t coun
                    edit_result *result)
 {
     *result = (edit_result){0};
-    result->end = bench_run(limits, paths, count, 2 * plan->column_count, work_edits, plan, take_edits, result);
+    bench_limits all = *limits;
+    all.memory *= plan->column_count; /* one process holds the analyses of all columns */
+    result->end = bench_run(&all, paths, count, 2 * plan->column_count, work_edits, plan, take_edits, result);
 }
 
 void edit_result_free(edit_result *result)

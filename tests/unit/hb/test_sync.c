@@ -61,7 +61,7 @@ static void test_every_range_of_memory_can_be_read(void)
             TEST_ASSERT_TRUE_MESSAGE(ranges[k].times_arg < 6, hb_sync_touches[i].names);
         }
         for (const char *c = hb_sync_touches[i].text; *c; c++)
-            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rwf0123456789:*= ", *c), hb_sync_touches[i].names);
+            TEST_ASSERT_NOT_NULL_MESSAGE(strchr("rwfRW0123456789:*= ", *c), hb_sync_touches[i].names);
     }
 }
 
@@ -78,6 +78,10 @@ static void test_ranges_have_sizes(void)
     TEST_ASSERT_EQUAL_UINT32(1, hb_sync_touch_ranges(hb_sync_touch_find("fread"), ranges));
     TEST_ASSERT_EQUAL(1, ranges[0].size_arg);
     TEST_ASSERT_EQUAL(2, ranges[0].times_arg);
+    TEST_ASSERT_FALSE(ranges[0].text);
+    TEST_ASSERT_EQUAL_UINT32(2, hb_sync_touch_ranges(hb_sync_touch_find("strcpy"), ranges));
+    TEST_ASSERT_TRUE(ranges[0].write && ranges[0].text);
+    TEST_ASSERT_TRUE(!ranges[1].write && ranges[1].text);
     TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("memcpy"));
     TEST_ASSERT_EQUAL_UINT16(3, hb_sync_asks("pthread_cond_wait"));
     TEST_ASSERT_EQUAL_UINT16(0, hb_sync_asks("getpid"));
