@@ -62,7 +62,7 @@ static const image_type *member_at(const image_type *type, int64_t *at, bool *la
 static const image_type *array_of(typed_value place, int64_t *at, bool *open)
 {
     const image_type *type = place.to;
-    bool last, ends = false;
+    bool last = true, ends = false;
     *at = place.at;
     for (unsigned depth = 0; type && type->kind == IMAGE_TYPE_STRUCT && depth < DEPTH; depth++) {
         type = *at < 0 ? NULL : member_at(type, at, &last);
