@@ -33,7 +33,7 @@ for how in -O0 -O2; do
 done
 
 # the same of object files
-gcc -std=gnu17 -O2 -g -c "$RACE_SOURCE/tests/check/library.c" -o "$work/right.o" || fail "right.o"
+gcc -std=gnu17 -O2 -g -DLISTED -c "$RACE_SOURCE/tests/check/library.c" -o "$work/right.o" || fail "right.o"
 run "$RACE" check --no-state --open --all "$work/right.o"
 all_of high "" "right.o"
 lacks "race on state"

@@ -83,11 +83,14 @@ static void *work(void *argument)
     *pop() = 1;
     return 0;
 }
-void *kept;
-int main(void)
+int **kept, *found;
+int main(int argc, char **argv)
 {
     pthread_t t;
     kept = raw();
+    for (int i = 0; i < argc; i++) kept[i] = &one;
+    kept[4] = &two;
+    found = kept[2];
     pthread_create(&t, 0, work, &one);
     push(&two);
     pthread_join(t, 0);
@@ -99,6 +102,8 @@ cat >"$work/more.c" <<'END2'
 static int three;
 __attribute__((constructor)) static void more(void) { push(&three); }
 END2
+
+cp "$work/list.c" "$work/other.c"
 
 # make VERSION FILES [OPTION...]: its object files
 make() {
@@ -128,10 +133,11 @@ make replaced "main list" -DREPLACED
 make member "main list" -DMEMBER
 make type "main list" -DTYPE
 make added "main list more"
+make renamed "main other"
 make both "main list more" -DMIDDLE -DREPLACED
 for context in none origin cfa:1; do
     for threads in 1 2; do
-        steps "base:- middle:followed replaced:followed base:followed member:followed type:anew base:anew added:anew both:followed base:anew middle:followed" \
+        steps "base:- middle:followed replaced:followed base:followed member:followed type:anew base:anew added:anew both:followed base:anew renamed:followed middle:followed" \
             --context $context --threads $threads
     done
 done
