@@ -142,6 +142,20 @@ for context in none origin cfa:1; do
     done
 done
 
+# A program that was small when it was begun, and becomes one that costs much more: it is begun anew, then followed.
+awk -v n=40 'BEGIN {
+    for (i = 0; i < n; i++) print "int x" i ", *g" i ";"
+    print "int main(void) {\n#ifdef DEAR"
+    for (i = 0; i < n; i++) {
+        print "g" i " = &x" i ";"
+        for (k = 0; k < n; k++) if (i != k && (7 * i + 3 * k) % 4 == 0) print "g" i " = g" k ";"
+    }
+    print "#endif\n    g0 = &x0;\n    return *g0;\n}"
+}' >"$work/dear.c"
+make cheap dear -O0
+make dear dear -O0 -DDEAR
+steps "cheap:- dear:anew cheap:followed dear:followed"
+
 # Functions that are others each time, with many calls: their places are not used again, and not kept for ever.
 {
     echo '#include "list.h"'
