@@ -151,6 +151,8 @@ bool reuse_take(pta_reuse *r, pta_reuse *before, const pta_program *program, uin
     if (!before || m >= before->module_count || before->born[m] != r->born[m] || func >= before->func_count)
         return false;
     reuse_func *old = &before->funcs[func];
+    for (uint32_t i = 0; i < old->callees.len; i++)
+        if (old->callees.data[i] >= r->func_count) return false; /* there are fewer functions now */
     if (!old->depends || old->depends != depends(r, program, func, &old->callees)) return false;
     r->funcs[func] = *old;
     *old = (reuse_func){0};
