@@ -2,8 +2,8 @@
  *
  *   follow_steps [--context none|origin[:K]|cfa:K] [--threads N] FOLDER...
  *
- * Each FOLDER has the object files of one version. A file that has the bytes that it had in the version before is not read again, as
- * `race watch` does it. For each version behind the first, one line:
+ * Each FOLDER has the object files of one version. A file that has the bytes that it had in the version before is not
+ * read again, as `race watch` does it. For each version behind the first, one line:
  *
  *   FOLDER: followed|anew, as from scratch|another result
  *
@@ -26,6 +26,7 @@ typedef struct {
     object objects[TOOL_MODULES];
     uint32_t count;
     pta_program *program;
+    uint64_t generation;
 } version;
 
 static int by_name(const void *a, const void *b)
@@ -88,7 +89,7 @@ static void lift_version(version *v, lift_module **modules)
         images[i] = v->objects[i].img;
         modules[i] = v->objects[i].lifted;
     }
-    lift_update_all(images, v->count, &(lift_options){.jobs = 1}, modules);
+    lift_update_all(images, v->count, &(lift_options){.jobs = 1, .generation = ++v->generation}, modules);
     for (uint32_t i = 0; i < v->count; i++)
         v->objects[i].lifted = modules[i];
 }
@@ -104,7 +105,8 @@ static void close_version(version *v)
     *v = (version){0};
 }
 
-static int hash_from_scratch(lift_module **modules, uint32_t count, pta_options options, uint64_t *hash, race_error *error)
+static int hash_from_scratch(lift_module **modules, uint32_t count, pta_options options, uint64_t *hash,
+                             race_error *error)
 {
     pta_program *program = pta_program_open(modules, count, 1);
     pta *fresh;
@@ -122,6 +124,7 @@ static int step(const char *folder, version *before, version *v, pta **p, const 
     lift_module *modules[TOOL_MODULES];
     uint64_t hash;
     if (read_version(folder, before, v, error)) return -1;
+    v->generation = before->generation;
     lift_version(v, modules);
     v->program = pta_program_open_for(modules, v->count, 1, &(pta_wishes){.keep = true, .before = before->program});
     if (!*p) return pta_open(v->program, options, p, error);
