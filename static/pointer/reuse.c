@@ -26,7 +26,7 @@ typedef struct {
 struct pta_reuse {
     identity *modules;
     uint64_t *tables, *declared; /* by module, by function */
-    uint32_t *first;                    /* by module: its first function */
+    uint32_t *first;             /* by module: its first function */
     reuse_func *funcs;
     uint32_t module_count, func_count;
     map64 type_map; /* while it is made: by address */
