@@ -142,6 +142,12 @@ for context in none origin cfa:1; do
     done
 done
 
+# The same but for a constant: nothing else tells that a function is another one.
+printf '%s\n' 'int a[2], *p;' 'void set(void) { p = a + SECOND; }' 'int main(void) { set(); return *p; }' >"$work/same.c"
+make same-0 same -O0 -DSECOND=0
+make same-1 same -O0 -DSECOND=1
+steps "same-0:- same-1:followed same-0:followed"
+
 # A program that was small when it was begun, and becomes one that costs much more: it is begun anew, then followed.
 awk -v n=40 'BEGIN {
     for (i = 0; i < n; i++) print "int x" i ", *g" i ";"

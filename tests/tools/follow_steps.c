@@ -94,6 +94,21 @@ static void lift_version(version *v, lift_module **modules)
         v->objects[i].lifted = modules[i];
 }
 
+/* What was read again lies where its module lay before, as it may where that is closed first. */
+static void take_places(version *before, version *v, lift_module **modules)
+{
+    for (uint32_t i = 0; i < v->count; i++)
+        for (uint32_t k = 0; k < before->count; k++) {
+            object *was = &before->objects[k], *is = &v->objects[i];
+            if (strcmp(was->name, is->name) || !was->lifted) continue;
+            lift_module *place = was->lifted, content = *place;
+            *place = *is->lifted;
+            *is->lifted = content;
+            was->lifted = is->lifted;
+            is->lifted = modules[i] = place;
+        }
+}
+
 static void close_version(version *v)
 {
     if (v->program) pta_program_close(v->program);
@@ -126,6 +141,7 @@ static int step(const char *folder, version *before, version *v, pta **p, const 
     if (read_version(folder, before, v, error)) return -1;
     v->generation = before->generation;
     lift_version(v, modules);
+    take_places(before, v, modules);
     v->program = pta_program_open_for(modules, v->count, 1, &(pta_wishes){.keep = true, .before = before->program});
     if (!*p) return pta_open(v->program, options, p, error);
     pta_changes changes;
