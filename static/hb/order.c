@@ -318,10 +318,13 @@ uint32_t hb_stance_origin(const hb *h, uint32_t stance)
     return h->positions.stances.data[stance].origin;
 }
 
-/* Main creates it, or who it has created, without calls through unknown pointers. */
+/* Main or a caller of a library creates it, or who they have created, without calls through unknown pointers. */
 static bool is_sure(const hb *h, uint32_t o)
 {
-    return !h->kin[0].parents[o].len || is_ancestor(&h->kin[1], 0, o);
+    if (!h->kin[0].parents[o].len || is_ancestor(&h->kin[1], 0, o)) return true;
+    for (uint32_t entry = 1; entry < h->origins.len && h->origins.data[entry].kind == HB_ENTRY; entry++) /* they come first */
+        if (is_ancestor(&h->kin[1], entry, o)) return true;
+    return false;
 }
 
 static const hb_kin *meant_kin(hb *h);

@@ -329,7 +329,7 @@ typedef struct {
     lift_opaque *opaque; /* most frequent first */
     uint32_t opaque_count;
     bool *outside_dead; /* objects.c: per entry of image->plts: it was taken to never return; NULL */
-    uint64_t born; /* tells it from all others of this process, also from one that was closed and lay at the same address */
+    uint64_t generation; /* of the options: tells it from one that was closed and lay at the same address */
     arena memory;
 } lift_module;
 
@@ -339,6 +339,7 @@ typedef struct {
     bool ignore_symbols; /* as if the file were stripped; for tests */
     bool (*ends)(const void *with, const char *name); /* or NULL: a function of another module never returns */
     const void *with;
+    uint64_t generation; /* of a program that is updated: another one each time */
 } lift_options;
 
 /* Never fails: what cannot be understood is marked and counted. Output does not depend on the number of threads. */
@@ -348,7 +349,8 @@ void lift_close(lift_module *module);
 /* objects.c: all modules of a program. Object files learn from each other which functions never return. */
 void lift_open_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
 /* The same after some images were replaced: modules that are there already (out[i] not NULL, of images[i]) are kept where nothing
- * that they call has begun or ceased to return; else they are closed and lifted again. Returns the number lifted. */
+ * that they call has begun or ceased to return; else they are closed and lifted again. Returns the number lifted.
+ * options->generation is greater than at each call before it, and not 0. */
 uint32_t lift_update_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
 
 lift_func *lift_func_at(const lift_module *module, uint64_t entry);       /* starts here, or NULL */

@@ -135,9 +135,8 @@ lift_module *lift_open(const image *img, const lift_options *options)
     static const lift_options none = {0};
     if (!options) options = &none;
     int jobs = options->jobs > 0 ? options->jobs : omp_get_num_procs();
-    static _Atomic uint64_t births;
     lift_module *m = base_alloc_zero(1, sizeof *m);
-    m->born = ++births;
+    m->generation = options->generation;
     flow_space space;
     flow_found found;
     double start = now();

@@ -18,9 +18,15 @@ typedef struct {
     id_numbers callees;
 } reuse_func;
 
+typedef struct {
+    uintptr_t at;
+    uint64_t generation; /* another may lie where it was */
+} identity;
+
 struct pta_reuse {
-    uint64_t *born, *tables, *declared; /* by module, by module, by function */
-    uint32_t *first;                    /* by module: its first function */
+    identity *modules;
+    uint64_t *tables, *declared; /* by module, by function */
+    uint32_t *first;             /* by module: its first function */
     reuse_func *funcs;
     uint32_t module_count, func_count;
     map64 type_map; /* while it is made: by address */
@@ -70,22 +76,29 @@ static uint64_t declaration_hash(pta_reuse *r, const image *img, const lift_func
     return hash;
 }
 
+/* The module is the one that was there before. */
+static bool is_same_module(const pta_reuse *r, const pta_reuse *before, uint32_t m)
+{
+    return before && m < before->module_count && before->modules[m].at == r->modules[m].at &&
+           before->modules[m].generation == r->modules[m].generation;
+}
+
 /* Before functions are generated: what they may be known by. */
 pta_reuse *reuse_open(const pta_program *program, const pta_reuse *before)
 {
     pta_reuse *r = base_alloc_zero(1, sizeof *r);
     r->module_count = program->module_count;
     r->func_count = program->funcs.len;
-    r->born = base_alloc_zero(r->module_count + 1, sizeof *r->born);
+    r->modules = base_alloc_zero(r->module_count + 1, sizeof *r->modules);
     r->tables = base_alloc_zero(r->module_count + 1, sizeof *r->tables);
     r->first = base_alloc_zero(r->module_count + 1, sizeof *r->first);
     r->declared = base_alloc_zero(r->func_count + 1, sizeof *r->declared);
     r->funcs = base_alloc_zero(r->func_count + 1, sizeof *r->funcs);
     for (uint32_t m = 0; m < r->module_count; m++) {
         const lift_module *module = program->modules[m];
-        r->born[m] = module->born;
+        r->modules[m] = (identity){(uintptr_t)module, module->generation};
         r->first[m] = program->maps->modules[m].first_func;
-        bool same = before && m < before->module_count && before->born[m] == module->born;
+        bool same = is_same_module(r, before, m);
         for (uint32_t f = 0; f < module->func_count; f++)
             r->declared[r->first[m] + f] =
                 same ? before->declared[before->first[m] + f] : declaration_hash(r, module->img, module->funcs[f]);
@@ -148,9 +161,10 @@ static uint64_t depends(const pta_reuse *r, const pta_program *program, uint32_t
 bool reuse_take(pta_reuse *r, pta_reuse *before, const pta_program *program, uint32_t func)
 {
     uint32_t m = program->funcs.data[func].module;
-    if (!before || m >= before->module_count || before->born[m] != r->born[m] || func >= before->func_count)
-        return false;
+    if (!is_same_module(r, before, m) || func >= before->func_count) return false;
     reuse_func *old = &before->funcs[func];
+    for (uint32_t i = 0; i < old->callees.len; i++)
+        if (old->callees.data[i] >= r->func_count) return false; /* there are fewer functions now */
     if (!old->depends || old->depends != depends(r, program, func, &old->callees)) return false;
     r->funcs[func] = *old;
     *old = (reuse_func){0};
@@ -200,7 +214,7 @@ void reuse_close(pta_reuse *r)
         generate_free(&r->funcs[f].code);
         vec_free(&r->funcs[f].callees);
     }
-    free(r->born);
+    free(r->modules);
     free(r->tables);
     free(r->declared);
     free(r->first);

@@ -173,7 +173,7 @@ static void add_initialisers(pta_program *program, uint32_t m)
                                  !strncmp(section->name, ".preinit_array", 14) || !strncmp(section->name, ".ctors", 6) ||
                                  !strncmp(section->name, ".dtors", 6));
         uint32_t f = array && img->relocs[i].kind == IMAGE_REL_ADDR ? program_func_at(program, m, img->relocs[i].target) : PTA_NO_FUNC;
-        if (f != PTA_NO_FUNC) program->funcs.data[f].root = true;
+        if (f != PTA_NO_FUNC) program->funcs.data[f].root = program->funcs.data[f].at_load = true;
     }
 }
 
@@ -215,7 +215,9 @@ static void add_start(pta_program *program, uint32_t data)
                                ? !has_main && !has_program && link_is_chosen(program->maps->link, m, symbol)
                                : symbol->exported;
             uint32_t f = visible && symbol->type == IMAGE_SYM_FUNC ? program_func_at(program, m, symbol->addr) : PTA_NO_FUNC;
-            if (f != PTA_NO_FUNC) program->funcs.data[f].root = true;
+            if (f == PTA_NO_FUNC) continue;
+            program->funcs.data[f].root = true;
+            program->funcs.data[f].at_load = false; /* not only the loader */
         }
     }
     if (has_main && !has_program) add_main(program, start);

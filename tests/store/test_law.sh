@@ -10,6 +10,7 @@ samples=$RACE_SOURCE/samples/verdict
 next_document() {
     for _ in $(seq 600); do
         [ "$(grep -c '^}$' "$1")" -ge "$2" ] && break
+        kill -0 "$pid" 2>/dev/null || break # it has crashed
         sleep 0.1
     done
     awk -v n="$2" '{ if (at == n - 1) print } /^}$/ { at++ }' "$1"
@@ -22,8 +23,11 @@ begin() {
     next_document out 1 >now.json
 }
 # edit COMMAND...: makes obj/prog.o by it, and compares
-edit() {
-    "$@" -o tmp.o && mv tmp.o obj/prog.o
+edit() { change renew "$@"; }
+renew() { "$@" -o tmp.o && mv tmp.o obj/prog.o; }
+# change COMMAND...: it changes one file, and what is said is compared
+change() {
+    "$@"
     edits=$((edits + 1))
     next_document out $edits >now.json
     "$RACE" check -j1 --no-state --format json obj/*.o >scratch.json
@@ -146,6 +150,91 @@ for how in "1 0" "0 1" "3 1" "1 0" "1 1" "0 0" "2 0"; do
     [ "$how" != "1 0" ] || again=$(tail -1 err | sed 's/.*; \([0-9]*\) regions as before, 0 new$/\1/')
     [ "${again:-0}" -gt 0 ] 2>/dev/null || fail "moved instructions: $(tail -1 err)"
 done
+kill -INT $pid
+wait $pid
+
+# A source that grows and shrinks: functions and members come and go, files too, before and behind the others.
+rm -rf obj && mkdir obj
+cat >grows.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+struct job {
+    struct job *next;
+#if MEMBER
+    long left[2];
+#endif
+    long done;
+};
+struct job *jobs;
+long total;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+void more(struct job *j);
+void more(struct job *j) __attribute__((weak));
+#if FUNCTION
+__attribute__((noinline)) static void count(struct job *j)
+{
+    total++;
+    j->done++;
+#if MEMBER
+    j->left[j->done & 1]++;
+#endif
+}
+#endif
+static struct job *take(void)
+{
+    pthread_mutex_lock(&lock);
+    struct job *j = jobs;
+    pthread_mutex_unlock(&lock);
+    return j;
+}
+static void *work(void *arg)
+{
+    struct job *j = take();
+#if FUNCTION
+    count(j);
+#endif
+    if (more) more(j);
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[2];
+    jobs = calloc(1, sizeof *jobs);
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, work, 0);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+    return 0;
+}
+END
+cat >more.c <<'END'
+struct job { struct job *next; };
+long extra;
+void more(struct job *j) { j->next = j; extra++; }
+END
+cat >unused.c <<'END'
+int nobody;
+void calls_this(void) { nobody++; }
+END
+add() { compile "$2.c" -o tmp.o && mv tmp.o "obj/$1.o"; }
+compile -DFUNCTION=0 -DMEMBER=0 grows.c -o obj/prog.o
+begin
+expect_names "" "nothing is done"
+edit compile -DFUNCTION=1 -DMEMBER=0 grows.c
+expect_names "race job.done,race total," "a function more"
+edit compile -DFUNCTION=1 -DMEMBER=1 grows.c
+names | grep -q left || fail "a member more: $(names)"
+change add zmore more
+names | grep -q extra || fail "a file more: $(names)"
+change add before unused
+edit compile -DFUNCTION=0 -DMEMBER=1 grows.c
+! names | grep -q total || fail "a function less: $(names)"
+edit compile -DFUNCTION=1 -DMEMBER=0 grows.c
+change rm obj/zmore.o
+! names | grep -q extra || fail "a file less: $(names)"
+change add amore more
+names | grep -q extra || fail "the file, with another name: $(names)"
+change rm obj/before.o
+change rm obj/amore.o
+expect_names "race job.done,race total," "as it was"
 kill -INT $pid
 wait $pid
 

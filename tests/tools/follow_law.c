@@ -45,6 +45,7 @@ typedef struct {
     pta_program *program;
     pta *analyses[THREADS];
     uint32_t anew;
+    uint64_t generation;
     VEC(double) seconds[PHASES];
 } law;
 
@@ -199,7 +200,7 @@ static int follow(law *l, uint32_t changed, race_error *error)
     const image **images = images_of(l);
     double at = processor();
     l->modules[changed] = NULL;
-    lift_update_all(images, l->count, &(lift_options){.jobs = 1}, l->modules);
+    lift_update_all(images, l->count, &(lift_options){.jobs = 1, .generation = ++l->generation}, l->modules);
     at = note(l, PHASE_LIFT, at);
     l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);

@@ -61,6 +61,7 @@ typedef struct {
     state states[STATES];
     state *last;         /* one of them, or NULL */
     uint64_t reports;
+    uint64_t generation; /* of lift_update_all */
     hb_memo *memo;
     pta *pointers;       /* of the last analysis, or NULL */
     pta_program *program; /* of which they are */
@@ -160,7 +161,7 @@ static int analyse(watcher *w, store_record *out)
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
                .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo};
-    lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs}, modules);
+    lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs, .generation = ++w->generation}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
         for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
