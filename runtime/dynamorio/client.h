@@ -66,6 +66,7 @@ typedef struct client_thread {
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     struct client_stacks *stacks; /* that were seen; stack.c */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
+    uint64_t *raw;         /* RAW_SLOTS words that inlined code reads and writes; asking for their place is a system call */
     client_rep rep[CLIENT_REP_ACTIONS];
 } client_thread;
 
@@ -90,11 +91,6 @@ typedef struct {
 } client_state;
 
 extern client_state client; /* the one mutable global of this folder */
-
-static inline uint64_t *client_raw_slot(uint slot)
-{
-    return (uint64_t *)(void *)(dr_get_dr_segment_base(client.raw_segment) + client.raw_offset) + slot;
-}
 
 static inline client_thread *client_thread_of(void *drcontext)
 {

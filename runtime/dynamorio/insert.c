@@ -36,7 +36,7 @@ static void on_access(bool is_write, ft_site site, uint size, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
-    check(t, is_write, *client_raw_slot(RAW_ADDRESS), size, site);
+    check(t, is_write, t->raw[RAW_ADDRESS], size, site);
     leave_if_signalled(drcontext, t, pc);
 }
 

@@ -11,7 +11,7 @@ static void on_atomic_before(ft_site site, uint size, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_thread_of(drcontext);
-    t->atomic = *client_raw_slot(RAW_ADDRESS);
+    t->atomic = t->raw[RAW_ADDRESS];
     if (t->ft) ft_atomic_before(t->ft, t->atomic);
     leave_if_signalled(drcontext, t, pc);
 }

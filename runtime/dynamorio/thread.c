@@ -96,10 +96,10 @@ static bool read_word(void *context, uint64_t addr, uint64_t *word)
 /* --- birth and death ---------------------------------------------------------------------------------------------- */
 
 /* What inlined code sees. A thread that the core has no memory for looks like one without a slot. */
-static void set_raw_thread(ft_thread *ft)
+static void set_raw_thread(client_thread *t, ft_thread *ft)
 {
     client.nobody.core = client.core;
-    *client_raw_slot(RAW_THREAD) = (uint64_t)(ft ? ft : &client.nobody);
+    t->raw[RAW_THREAD] = (uint64_t)(ft ? ft : &client.nobody);
 }
 
 static void event_thread_init(void *drcontext)
@@ -111,14 +111,15 @@ static void event_thread_init(void *drcontext)
     t->sync.ft = t->ft;
     client.started = true;
     drmgr_set_tls_field(drcontext, client.tls_field, t);
-    set_raw_thread(t->ft);
+    t->raw = (uint64_t *)(void *)(dr_get_dr_segment_base(client.raw_segment) + client.raw_offset);
+    set_raw_thread(t, t->ft);
     leave_init(t);
 }
 
 static void event_thread_exit(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
-    set_raw_thread(NULL);
+    set_raw_thread(t, NULL);
     if (t->ft) {
         sync_ending(&client.sync, &t->sync);
         ft_end(t->ft);
