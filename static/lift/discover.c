@@ -317,6 +317,41 @@ void finder_forget_unsettled(finder *f)
         if (f->funcs[i].has_weak || (f->funcs[i].func && f->funcs[i].func->unresolved_jumps)) flow_free(&f->funcs[i]);
 }
 
+/* --- what is only guessed ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const finder *f;
+    VEC(uint32_t) work;
+} sureness;
+
+static void make_sure(sureness *s, uint64_t addr)
+{
+    uint32_t id = finder_index(s->f, addr);
+    if (id == s->f->count || !s->f->funcs[id].func->guessed) return;
+    s->f->funcs[id].func->guessed = false;
+    vec_push(&s->work, id);
+}
+
+/* What was found in a gap by its looks calls and names other places: they are guesses as well, unless something else
+ * leads there. Requires note_pointers. */
+static void mark_guessed(const finder *f)
+{
+    const uint32_t told = FOUND_SYMBOL | FOUND_FDE | FOUND_ENTRY;
+    sureness s = {.f = f};
+    for (uint32_t i = 0; i < f->count; i++)
+        f->funcs[i].func->guessed = true;
+    for (uint32_t i = 0; i < f->count; i++)
+        if ((f->found[i] & told) || flow_has(f->space, f->pointed, f->entries[i])) make_sure(&s, f->entries[i]);
+    while (s.work.len) {
+        const flow_func *func = &f->funcs[s.work.data[--s.work.len]];
+        for (uint32_t i = 0; i < func->leave_count; i++)
+            make_sure(&s, func->leaves[i].target);
+        for (uint32_t i = 0; i < func->ref_count; i++)
+            if (func->refs[i] & FLOW_POINTER) make_sure(&s, func->refs[i] & ~FLOW_POINTER);
+    }
+    vec_free(&s.work);
+}
+
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
 static void fill_found(finder *f)
@@ -352,6 +387,7 @@ void discover(flow_space *space, int jobs, flow_found *found)
     note_pointers(&f);
     search_gaps(&f);
     fill_found(&f);
+    mark_guessed(&f);
     *found = (flow_found){.funcs = f.funcs, .count = f.count};
     for (int i = 0; i < jobs; i++)
         flow_scratch_close(f.scratch[i]);
