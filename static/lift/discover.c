@@ -332,6 +332,14 @@ static void make_sure(sureness *s, uint64_t addr)
     vec_push(&s->work, id);
 }
 
+/* At fixed addresses any number may be one that is no address: functions that only a number leads to begin where
+ * compilers let them begin. */
+static void make_sure_by_number(sureness *s, uint64_t addr)
+{
+    const flow_region *r = flow_region_at(s->f->space, addr);
+    if (r && (!s->f->space->absolute || addr % 8 == 0 || flow_padding_before(r, addr))) make_sure(s, addr);
+}
+
 /* What was found in a gap by its looks calls and names other places: they are guesses as well, unless something else
  * leads there. Requires note_pointers. */
 static void mark_guessed(const finder *f)
@@ -341,13 +349,16 @@ static void mark_guessed(const finder *f)
     for (uint32_t i = 0; i < f->count; i++)
         f->funcs[i].func->guessed = true;
     for (uint32_t i = 0; i < f->count; i++)
-        if ((f->found[i] & told) || flow_has(f->space, f->pointed, f->entries[i])) make_sure(&s, f->entries[i]);
+        if (f->found[i] & told)
+            make_sure(&s, f->entries[i]);
+        else if (flow_has(f->space, f->pointed, f->entries[i]))
+            make_sure_by_number(&s, f->entries[i]);
     while (s.work.len) {
         const flow_func *func = &f->funcs[s.work.data[--s.work.len]];
         for (uint32_t i = 0; i < func->leave_count; i++)
             make_sure(&s, func->leaves[i].target);
         for (uint32_t i = 0; i < func->ref_count; i++)
-            if (func->refs[i] & FLOW_POINTER) make_sure(&s, func->refs[i] & ~FLOW_POINTER);
+            if (func->refs[i] & FLOW_POINTER) make_sure_by_number(&s, func->refs[i] & ~FLOW_POINTER);
     }
     vec_free(&s.work);
 }

@@ -12,8 +12,11 @@
  *   - what bytes between the code that is known could jump to or name, wherever an instruction may begin in them;
  *   - every instruction of a function with an indirect jump to somewhere unknown.
  *
- * Functions that are only guessed count as bytes between, and as what they look like. */
+ * Functions that are only guessed count as what they look like; and since they may begin at the wrong byte, their first bytes,
+ * until the decoder is in step, as bytes between, too. */
 #include "static/lift/flow.h"
+
+enum { IN_STEP = 32 }; /* bytes in which two decoders that begin at different ones meet */
 
 struct lift_targets {
     flow_region *regions;
@@ -78,7 +81,9 @@ static bool is_computed(const flow_space *space, const lift_func *func, const li
     if (block->end_kind != END_TAIL_IND || !block->insn_count) return false;
     const lift_insn *jump = &func->insns[block->first_insn + block->insn_count - 1];
     const flow_region *r = flow_region_at(space, jump->addr);
-    return r && jump->flow == FLOW_JUMP_IND && r->bytes[jump->addr - r->addr + jump->len - 1] >= 0xc0;
+    if (!r || jump->flow != FLOW_JUMP_IND) return false;
+    const uint8_t *behind = r->bytes + (jump->addr - r->addr) + jump->len; /* ff e0 to ff e7, and prefixes */
+    return jump->len <= 4 && behind[-2] == 0xff && behind[-1] >= 0xe0;
 }
 
 /* It takes the address of a place in itself, and jumps to what it computes: that may be any place behind. */
@@ -107,10 +112,13 @@ static void add_function(const flow_space *space, lift_targets *t, const flow_fu
         const int64_t place = flow_place(space, block->start);
         if (place < 0) continue;
         flow_set(t->bits, (uint64_t)place);
-        if (!func->guessed) set_range(known, (uint64_t)place, (uint64_t)place + (block->end - block->start));
+        const uint64_t unsure = func->guessed && block->start - func->entry < IN_STEP ? func->entry + IN_STEP : block->start;
+        if (unsure < block->end)
+            set_range(known, (uint64_t)place + (unsure - block->start), (uint64_t)place + (block->end - block->start));
+        const bool all = open && (!func->guessed || (block->start >= func->entry && block->end <= func->end));
         for (uint32_t i = 0; i < block->insn_count; i++) {
             const lift_insn *insn = &func->insns[block->first_insn + i];
-            if (open) flow_set(t->bits, (uint64_t)place + (insn->addr - block->start));
+            if (all) flow_set(t->bits, (uint64_t)place + (insn->addr - block->start));
             if (insn->flow == FLOW_JUMP || insn->flow == FLOW_BRANCH || insn->flow == FLOW_CALL)
                 set_target(space, t, lift_target(insn));
         }
