@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 4 };
+enum { PLAN_VERSION = 5 }; /* also for plans that are only better: old ones would go on being used */
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -52,7 +52,7 @@ typedef struct {
     uint64_t low, high;   /* 112  sites and objects lie in [low, high), the addresses that the module is loaded to */
     uint64_t accesses_planned;   /* 128  machine accesses with an action */
     uint64_t accesses_local;     /* 136  left out, since no other thread can touch the memory, or nobody writes it */
-    uint64_t accesses_unplanned; /* 144  left out, since no action can express them: races on them are missed */
+    uint64_t accesses_unplanned; /* 144  left out, since no action can express them, or since they may be no code: races on them are missed */
     uint64_t functions;          /* 152  that were analysed */
     plan_table tables[PLAN_TABLES]; /* 160  in this order in the file, not overlapping */
 } plan_header;

@@ -105,11 +105,12 @@ static uint8_t trap(const flow_raw *raw, const uint8_t *bytes, uint64_t availabl
 static flow_ref reference(const flow_raw *raw, uint64_t next, bool absolute)
 {
     if (raw->rip)
-        return (flow_ref){next + (uint64_t)(int64_t)raw->disp,
-                          raw->mnemonic == ZYDIS_MNEMONIC_LEA ? REF_POINTER : REF_ACCESS};
-    if (absolute && raw->has_imm) return (flow_ref){raw->imm, REF_POINTER};
-    if (absolute && raw->has_disp32) return (flow_ref){(uint64_t)(int64_t)raw->disp, REF_ACCESS};
-    return (flow_ref){0, REF_NONE};
+        return (flow_ref){.addr = next + (uint64_t)(int64_t)raw->disp,
+                          .kind = raw->mnemonic == ZYDIS_MNEMONIC_LEA ? REF_POINTER : REF_ACCESS,
+                          .stored = absolute && raw->has_imm ? raw->imm : 0};
+    if (absolute && raw->has_imm) return (flow_ref){.addr = raw->imm, .kind = REF_POINTER};
+    if (absolute && raw->has_disp32) return (flow_ref){.addr = (uint64_t)(int64_t)raw->disp, .kind = REF_ACCESS};
+    return (flow_ref){.kind = REF_NONE};
 }
 
 bool flow_decode(const uint8_t *bytes, uint64_t available, uint64_t addr, bool absolute, lift_insn *insn,

@@ -317,6 +317,99 @@ void finder_forget_unsettled(finder *f)
         if (f->funcs[i].has_weak || (f->funcs[i].func && f->funcs[i].func->unresolved_jumps)) flow_free(&f->funcs[i]);
 }
 
+/* --- what is only guessed ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const finder *f;
+    VEC(uint32_t) work;
+    uint64_t *heads, *insides; /* bit per code byte: some function has an instruction that begins here, or goes on here */
+} sureness;
+
+static void note_steps(sureness *s, const lift_func *func)
+{
+    for (uint32_t i = 0; i < func->insn_count; i++) {
+        const int64_t place = flow_place(s->f->space, func->insns[i].addr);
+        if (place < 0) continue;
+        flow_set(s->heads, (uint64_t)place);
+        for (uint32_t k = 1; k < func->insns[i].len; k++)
+            flow_set(s->insides, (uint64_t)place + k);
+    }
+}
+
+/* Another function has instructions that begin in the middle of its own, or the other way round: one of them is wrong. */
+static bool is_out_of_step(const sureness *s, const lift_func *func)
+{
+    for (uint32_t i = 0; i < func->insn_count; i++) {
+        const int64_t place = flow_place(s->f->space, func->insns[i].addr);
+        if (place < 0) continue;
+        if (flow_bit(s->insides, (uint64_t)place)) return true;
+        for (uint32_t k = 1; k < func->insns[i].len; k++)
+            if (flow_bit(s->heads, (uint64_t)place + k)) return true;
+    }
+    return false;
+}
+
+static void make_sure(sureness *s, uint64_t addr)
+{
+    uint32_t id = finder_index(s->f, addr);
+    if (id == s->f->count || !s->f->funcs[id].func->guessed) return;
+    s->f->funcs[id].func->guessed = false;
+    vec_push(&s->work, id);
+}
+
+/* At fixed addresses any number may be one that is no address: functions that only a number leads to begin where
+ * compilers let them begin, and agree with all others. */
+static void make_sure_by_number(sureness *s, uint64_t addr)
+{
+    const flow_region *r = flow_region_at(s->f->space, addr);
+    const uint32_t id = r ? finder_index(s->f, addr) : s->f->count;
+    if (id == s->f->count || !s->f->funcs[id].func->guessed) return;
+    if (s->f->space->absolute && ((addr % 8 && !flow_padding_before(r, addr)) || is_out_of_step(s, s->f->funcs[id].func)))
+        return;
+    make_sure(s, addr);
+}
+
+/* A word of constants that is a short text, filled up with zeroes: " %d" is 0x642520. */
+static bool is_text(const image *img, const image_reloc *reloc)
+{
+    const image_section *section = image_section_at(img, reloc->addr);
+    if (reloc->kind != IMAGE_REL_GUESS || !section || section->flags & IMAGE_W) return false;
+    for (uint64_t rest = reloc->target; rest; rest >>= 8)
+        if ((rest & 0xff) < 0x20 && ((rest & 0xff) < '\t' || (rest & 0xff) > '\r')) return false;
+    return true;
+}
+
+/* What was found in a gap by its looks calls and names other places: they are guesses as well, unless something else
+ * leads there. Requires note_pointers. */
+static void mark_guessed(const finder *f)
+{
+    const uint32_t told = FOUND_SYMBOL | FOUND_FDE | FOUND_ENTRY;
+    const size_t words = f->space->code_size / 64 + 1;
+    sureness s = {.f = f};
+    s.heads = base_alloc_zero(words, sizeof *s.heads);
+    s.insides = base_alloc_zero(words, sizeof *s.insides);
+    for (uint32_t i = 0; i < f->count; i++) {
+        f->funcs[i].func->guessed = true;
+        if (f->space->absolute) note_steps(&s, f->funcs[i].func);
+    }
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->found[i] & told) make_sure(&s, f->entries[i]);
+    const image *img = f->space->img;
+    for (uint32_t i = 0; i < img->reloc_count; i++) /* pointers, as note_pointers has them */
+        if (flow_has(f->space, f->pointed, img->relocs[i].target) && !is_text(img, &img->relocs[i]))
+            make_sure_by_number(&s, img->relocs[i].target);
+    while (s.work.len) {
+        const flow_func *func = &f->funcs[s.work.data[--s.work.len]];
+        for (uint32_t i = 0; i < func->leave_count; i++)
+            make_sure(&s, func->leaves[i].target);
+        for (uint32_t i = 0; i < func->ref_count; i++)
+            if (func->refs[i] & FLOW_POINTER) make_sure_by_number(&s, func->refs[i] & ~FLOW_POINTER);
+    }
+    vec_free(&s.work);
+    free(s.heads);
+    free(s.insides);
+}
+
 /* --- all --------------------------------------------------------------------------------------------------------- */
 
 static void fill_found(finder *f)
@@ -352,6 +445,7 @@ void discover(flow_space *space, int jobs, flow_found *found)
     note_pointers(&f);
     search_gaps(&f);
     fill_found(&f);
+    mark_guessed(&f);
     *found = (flow_found){.funcs = f.funcs, .count = f.count};
     for (int i = 0; i < jobs; i++)
         flow_scratch_close(f.scratch[i]);

@@ -10,6 +10,7 @@
  *   jumptable.c  jump_resolve: its targets
  *   noreturn.c   noreturn_*: which calls and functions never return
  *   discover.c   discover: all functions of a module, in rounds
+ *   targets.c    targets_open: all addresses that control may come to
  *
  * A function's graph is a pure function of the image and of the flow_space: which addresses are function starts, which
  * are parts of other functions, which functions never return. Rounds of discover.c build in parallel against a space
@@ -34,6 +35,7 @@ typedef enum {
 typedef struct {
     uint64_t addr;
     flow_ref_kind kind;
+    uint64_t stored; /* an immediate of non-PIC code beside it that may be an address, too; 0: none */
 } flow_ref;
 
 typedef struct { /* the parts of an instruction that flow_decode needs */
@@ -232,5 +234,10 @@ typedef struct {
 } flow_found;
 
 void discover(flow_space *space, int jobs, flow_found *found);
+
+/* --- targets.c --------------------------------------------------------------------------------------------------- */
+
+lift_targets *targets_open(const flow_space *space, const flow_found *found);
+void targets_close(lift_targets *targets);
 
 #endif

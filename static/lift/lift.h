@@ -5,6 +5,7 @@
  *   traverse.c, flow.c  the control-flow graph of one function: blocks, edges, tail calls, landing pads
  *   jumpwalk.c, jumptable.c  the targets of indirect jumps; slice.c, slice_expr.c: backward symbolic evaluation
  *   space.c      what is known about the code meanwhile; depth.c: where the frame is gone
+ *   targets.c    where control may come to, whoever knows of it
  *   noreturn.c   which functions and calls never return
  *   module.c     lift_open: all of it, in parallel; objects.c: several modules
  *   lower.c, lower_*.c  machine instructions to IR, not yet SSA
@@ -116,6 +117,8 @@ typedef struct {
     uint32_t found;   /* FOUND_* */
     bool returns;     /* may return to its caller */
     bool complete;    /* no END_UNKNOWN and no END_BAD */
+    bool guessed;     /* nothing that is certainly code or data leads here: its bytes look like code, but may be data, or
+                         instructions that begin elsewhere */
     lift_insn *insns; /* block by block, in the order of blocks */
     uint32_t insn_count;
     lift_block *blocks; /* block 0 is the entry; the others by address. Parts elsewhere (.cold) are included */
@@ -321,6 +324,8 @@ typedef struct {
     uint64_t count;    /* machine instructions of it with an IR_OPAQUE */
 } lift_opaque;
 
+typedef struct lift_targets lift_targets;
+
 typedef struct {
     const image *img;
     lift_func **funcs; /* by entry */
@@ -329,6 +334,7 @@ typedef struct {
     lift_opaque *opaque; /* most frequent first */
     uint32_t opaque_count;
     bool *outside_dead; /* objects.c: per entry of image->plts: it was taken to never return; NULL */
+    lift_targets *targets; /* targets.c: lift_next_target */
     uint64_t generation; /* of the options: tells it from one that was closed and lay at the same address */
     arena memory;
 } lift_module;
@@ -356,6 +362,10 @@ uint32_t lift_update_all(const image *const *images, uint32_t count, const lift_
 lift_func *lift_func_at(const lift_module *module, uint64_t entry);       /* starts here, or NULL */
 lift_func *lift_func_covering(const lift_module *module, uint64_t addr);  /* has an instruction there, or NULL */
 lift_func *lift_func_named(const lift_module *module, const char *name);  /* by symbol, sub_<hex>, or address 0x... */
+
+/* The first address in [from, to) that control may come to otherwise than from the instruction before it: by any jump of any
+ * function, or since somebody has the address; `to`: there is none. It need not be where an instruction begins. */
+uint64_t lift_next_target(const lift_module *module, uint64_t from, uint64_t to);
 
 /* === the passes ====================================================================================================== */
 

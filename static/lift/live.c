@@ -6,6 +6,8 @@
  *   - only a call that leaves the module, or an indirect one, ends the life of caller-saved registers;
  *   - at a return, a register that the function never writes is live, and so is one that it pops: clang's preserve_most, and the
  *     slow paths of just-in-time compilers, save what the ABI would let them change.
+ *   - code without a frame description need not keep to the ABI: where it jumps away, anything may be passed (GHC);
+ *     and its indirect jumps are shared by functions that are not all known, and have targets that only one of them tells.
  * Other traps: writes of 8 and 16 bits, conditional writes, rep with a count of zero and shifts by zero keep the old
  * value; -pg's mcount and TLS descriptor calls preserve what a call normally does not; retpoline thunks take their
  * target in r11. */
@@ -233,6 +235,10 @@ static uint32_t live_beyond(const live_pass *p, const lift_block *b)
     const lift_insn *last = b->insn_count ? &p->func->insns[b->first_insn + b->insn_count - 1] : NULL;
     uint32_t unwritten = LIVE_GPRS & (~p->written | p->restored);
     uint32_t tail = LIVE_ALL;
+    if (last && !image_fde_at(p->img, last->addr) &&
+        (b->end_kind == END_RET || b->end_kind == END_TAIL || b->tail || last->flow == FLOW_JUMP_SLOT ||
+         last->flow == FLOW_JUMP_IND))
+        return LIVE_ALL;
     if (last && (last->flow == FLOW_JUMP || last->flow == FLOW_BRANCH))
         tail = live_passed_to(p->img, lift_target(last)) | unwritten;
     else if (last && (last->flow == FLOW_JUMP_SLOT || last->flow == FLOW_JUMP_IND))

@@ -143,6 +143,7 @@ lift_module *lift_open(const image *img, const lift_options *options)
     m->img = img;
     flow_space_open(&space, img, options);
     discover(&space, jobs, &found);
+    m->targets = targets_open(&space, &found);
     flow_space_close(&space);
     m->func_count = found.count;
     m->funcs = base_alloc(found.count * sizeof *m->funcs);
@@ -171,6 +172,7 @@ void lift_close(lift_module *m)
         flow_free_func(m->funcs[i]);
     }
     free(m->funcs);
+    targets_close(m->targets);
     arena_free(&m->memory);
     free(m);
 }

@@ -351,6 +351,8 @@ static void run(flow_scratch *s, uint64_t addr)
         }
         if (ref.kind != REF_NONE && ref.addr - space->low < space->high - space->low && ref.addr < FLOW_POINTER)
             vec_push(&s->refs, ref.addr | (ref.kind == REF_POINTER ? FLOW_POINTER : 0));
+        if (ref.stored - space->low < space->high - space->low && ref.stored < FLOW_POINTER)
+            vec_push(&s->refs, ref.stored | FLOW_POINTER);
         marks = 0;
         if (!s->has_fde) track_depth(s, &insn, r->bytes + offset);
         if (insn.flow != FLOW_PLAIN && insn.flow != FLOW_SYSCALL) {

@@ -281,16 +281,16 @@ static bool is_call(const lift_insn *insn)
     return insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
 }
 
-/* Whole instructions from `number` on to the block's end, until a jump fits, and some that others have no room for. In a
- * function with an indirect jump to somewhere unknown any instruction may be its target. */
-static uint8_t window_of(const lift_func *func, const lift_block *block, uint32_t number)
+/* Whole instructions from `number` on to the block's end, until a jump fits, and some that others have no room for. Other
+ * functions may have the same code and jump into the middle of this one's block. */
+static uint8_t window_of(const lift_module *module, const lift_func *func, const lift_block *block, uint32_t number)
 {
     enum { ROOM = 64 };
-    uint32_t end = block->first_insn + block->insn_count, bytes = 0;
-    for (uint32_t i = number; i < end && bytes < ROOM; i++) {
+    const lift_insn *insn = &func->insns[number];
+    const uint64_t limit = lift_next_target(module, insn->addr + 1, block->end);
+    uint32_t end = block->first_insn + block->insn_count, bytes = insn->len;
+    for (uint32_t i = number + 1; i < end && bytes < ROOM && insn->addr + bytes + func->insns[i].len <= limit; i++)
         bytes += func->insns[i].len;
-        if (!func->complete) break;
-    }
     return (uint8_t)bytes;
 }
 
@@ -343,6 +343,7 @@ static uint32_t early_of(placer *p, const plan_site *site, uint32_t number, uint
         const lift_insn *insn = &p->func->insns[i];
         const uint64_t distance = site->addr - insn->addr;
         if (distance > PLAN_EARLY || effect_of(p, i) & (used | EFFECT_ORDERS)) break;
+        if (lift_next_target(p->module, insn->addr + 1, insn[1].addr + 1) <= insn[1].addr) break;
         while (at > first_site && draft->sites.data[at - 1].addr > insn->addr)
             at--;
         const plan_site *before = at > first_site ? &draft->sites.data[at - 1] : NULL;
@@ -352,6 +353,18 @@ static uint32_t early_of(placer *p, const plan_site *site, uint32_t number, uint
         early = (uint32_t)distance;
     }
     return early;
+}
+
+/* Code that may be none: an engine that writes jumps over it would change data, or the middle of instructions. */
+static void leave_function(placer *p)
+{
+    const bool taken[PLACE_OPERANDS] = {false};
+    index_accesses(p);
+    for (uint32_t i = 0; i < p->func->insn_count; i++)
+        if (p->func->insns[i].addr - p->func->entry < p->func->end - p->func->entry) count_untaken(p, taken, i);
+    free(p->first);
+    free(p->next);
+    free(p->effect);
 }
 
 static void place_function(placer *p)
@@ -373,9 +386,9 @@ static void place_function(placer *p)
             if (is_call(insn)) site.flags = PLAN_CALL;
             if (!site.action_count && !site.flags) continue;
             if (opinion && opinion->decided) site.flags |= PLAN_DECIDED;
-            site.window = window_of(func, block, number);
+            site.window = window_of(p->module, func, block, number);
             site.dead = dead_before(func, number, reachable);
-            site.early = early_of(p, &site, number, func->complete ? block->first_insn : number, first_site);
+            site.early = early_of(p, &site, number, block->first_insn, first_site);
             site.source = draft_source(p->draft, func, insn->addr);
             vec_push(&p->draft->sites, site);
         }
@@ -391,7 +404,10 @@ void place_every(const lift_module *module, const place_options *options, plan_d
     placer p = {.draft = draft, .module = module, .options = options};
     for (uint32_t i = 0; i < module->func_count; i++) {
         p.func = module->funcs[i];
-        place_function(&p);
+        if (p.func->guessed)
+            leave_function(&p);
+        else
+            place_function(&p);
     }
     draft->functions = module->func_count;
     draft_finish(draft);

@@ -92,6 +92,10 @@ static void every_kind_of_evidence_finds_its_functions(void)
     check_found(m, 0x1090, 0x1097, FOUND_FDE);
     check_found(m, 0x10a8, 0x10b2, FOUND_FDE);
     TEST_ASSERT_EQUAL_UINT32(10, m->func_count);
+    for (uint32_t i = 0; i < m->func_count; i++) { /* nothing but its looks speaks for what is in the gap, and calls 1080 */
+        const uint64_t entry = m->funcs[i]->entry;
+        TEST_ASSERT_EQUAL_INT(entry == 0x1070 || entry == 0x1080, m->funcs[i]->guessed);
+    }
     TEST_ASSERT_EQUAL_STRING("sub_1010", lift_func_at(m, 0x1010)->name);
 }
 

@@ -60,7 +60,25 @@ __asm__(".text\n"
         "   movq 24(%rdi), %rax\n"   /* 6: not before the order */
         "   movb $1, (%rdi)\n"       /* 7: from 6 on */
         "   ret\n"
-        ".size probe_early, . - probe_early\n");
+        ".size probe_early, . - probe_early\n"
+        ".globl probe_shared\n"
+        ".type probe_shared, @function\n"
+        "probe_shared:\n"
+        "   movl (%rdi), %eax\n"     /* 0: up to where probe_sharer jumps to */
+        "1: movl (%rsi), %ecx\n"     /* 1: up to what a word of data points to */
+        "2: movl 4(%rsi), %edx\n"    /* 2: all the rest */
+        "   ret\n"
+        ".size probe_shared, . - probe_shared\n"
+        ".globl probe_sharer\n"
+        ".type probe_sharer, @function\n"
+        "probe_sharer:\n"
+        "   xorl %eax, %eax\n"
+        "   jmp 1b\n"
+        ".size probe_sharer, . - probe_sharer\n"
+        ".section .data.rel, \"aw\"\n"
+        ".balign 8\n"
+        ".quad 2b\n"
+        ".text\n");
 void probe_accesses(void);
 void probe_calls(void);
 void probe_early(void);
@@ -192,6 +210,17 @@ static void test_checks_may_move_up_to_what_changes_their_address_or_orders(void
         TEST_ASSERT_EQUAL_UINT64(s[i].addr - s[from[i]].addr, s[i].early);
 }
 
+static void test_nothing_is_displaced_with_what_others_jump_to_or_point_to(void)
+{
+    const plan_site *s = NULL;
+    TEST_ASSERT_EQUAL_UINT(3, sites_of("probe_shared", &s));
+    TEST_ASSERT_EQUAL_UINT(2, s[0].window);
+    TEST_ASSERT_EQUAL_UINT(2, s[1].window);
+    TEST_ASSERT_EQUAL_UINT(4, s[2].window);
+    for (unsigned i = 0; i < 3; i++)
+        TEST_ASSERT_EQUAL_UINT(0, s[i].early);
+}
+
 static void test_sources_name_function_and_line(void)
 {
     const lift_func *func = lift_func_named(module, "main");
@@ -295,6 +324,7 @@ int main(void)
     RUN_TEST(test_calls_have_sites_for_their_lines);
     RUN_TEST(test_dead_registers_are_those_that_are_written_before_they_are_read);
     RUN_TEST(test_checks_may_move_up_to_what_changes_their_address_or_orders);
+    RUN_TEST(test_nothing_is_displaced_with_what_others_jump_to_or_point_to);
     RUN_TEST(test_sources_name_function_and_line);
     RUN_TEST(test_data_objects_are_named);
     RUN_TEST(test_the_same_module_gives_the_same_bytes);
