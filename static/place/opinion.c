@@ -91,7 +91,7 @@ int place_ask(lift_module *module, int jobs, place_opinions *out, race_error *er
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model};
     pta_program *program = pta_program_open_for(&module, 1, jobs, &wishes);
     pta *result;
-    pta_options how = {.context = PTA_CONTEXT_ORIGIN, .once = true, .jobs = jobs};
+    pta_options how = {.context = PTA_CONTEXT_ORIGIN, .once = true, .jobs = jobs, .patient = true};
     int code = pta_open(program, &how, &result, error);
     if (!code) {
         bool is_library = img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE;

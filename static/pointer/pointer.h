@@ -236,6 +236,7 @@ typedef struct {
     bool once;           /* no pta_update will follow: cycles of the graph are collapsed, which is faster */
     bool follow;         /* pta_follow will: it gets a program of its own */
     int jobs;            /* 0: all cores */
+    bool patient;        /* share large steps only, as without a number of jobs */
     uint32_t wild_at;    /* objects that a pointer may point anywhere into before it is wild (set.h); 0: as a rule */
     volatile int *stop;  /* when it becomes nonzero the work ends */
 } pta_options;

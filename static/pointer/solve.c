@@ -194,12 +194,12 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
     graph_mark_woken(p, wilderness);
 }
 
-/* Components in one step that are worth a second thread. Whoever asks for a number of threads gets them; else, as the machine may be
- * busy and a thread that waits for another spins, only where there is much to do. */
+/* Components in one step that are worth a second thread. The machine may be busy, and a thread that waits for another spins: only where
+ * there is much to do, unless somebody wants to see threads at work. */
 static bool worth_sharing(const pta *p, uint32_t components)
 {
-    enum { ASKED = 64, BY_DEFAULT = 2048 };
-    return components > (p->options.jobs > 0 ? ASKED : BY_DEFAULT);
+    enum { SMALL = 64, LARGE = 2048 };
+    return components > (p->options.patient || p->options.jobs <= 0 ? LARGE : SMALL);
 }
 
 static int by_number(const void *a, const void *b)

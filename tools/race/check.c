@@ -192,7 +192,7 @@ int check_texts(check *c, const check_how *how)
 static int find_pointers(check *c, const check_how *how, race_error *error)
 {
     pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = !c->follows, .follow = c->follows,
-                           .jobs = (int)how->jobs};
+                           .jobs = (int)how->jobs, .patient = true};
     if (!c->result) return pta_open(c->program, &solving, &c->result, error);
     pta_changes changes;
     if (pta_follow(c->result, c->program, &changes, error)) return -1;

@@ -45,7 +45,7 @@ int show_analysis_open(show_analysis *a, const char *path, const show_pointer *h
         a->modules[i] = lift_open(a->list.images[i], &(lift_options){.jobs = how->jobs});
     pta_wishes wishes = {.asks = detect_config_asks, .model = detect_config_model};
     a->program = pta_program_open_for(a->modules, a->list.count, how->jobs, &wishes);
-    pta_options options = {.context = (pta_context_kind)how->context, .k = how->k, .once = true, .jobs = how->jobs};
+    pta_options options = {.context = (pta_context_kind)how->context, .k = how->k, .once = true, .jobs = how->jobs, .patient = true};
     if (pta_open(a->program, &options, &a->result, &error)) {
         show_analysis_close(a);
         return cli_error("%s: %s", path, error.text);
