@@ -326,3 +326,16 @@ void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *
     }
     out->len = kept;
 }
+
+uint32_t hb_first_call(const hb_func *own, uint32_t from)
+{
+    uint32_t low = 0, high = own->call_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->calls[middle].insn < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

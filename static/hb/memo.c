@@ -74,19 +74,6 @@ hb_memo_statistics hb_memo_stats(const hb_memo *m)
 
 /* --- what walks read of a program ---------------------------------------------------------------------------------------------- */
 
-static uint32_t first_call_of(const hb_func *own, uint32_t from)
-{
-    uint32_t low = 0, high = own->call_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (own->calls[middle].insn < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Blocks, their edges and calls, and which of their begins and ends are the same instruction. */
 static uint64_t hash_function(const hb *h, uint32_t func, uint64_t hash)
 {
@@ -100,7 +87,7 @@ static uint64_t hash_function(const hb *h, uint32_t func, uint64_t hash)
     hash = mix(hash, f->block_count);
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
-        uint32_t end = block->first_insn + block->insn_count, first = first_call_of(own, block->first_insn),
+        uint32_t end = block->first_insn + block->insn_count, first = hb_first_call(own, block->first_insn),
                  call = first;
         for (; call < own->call_count && own->calls[call].insn < end; call++)
             hash =
@@ -250,9 +237,9 @@ static bool bound_of(const hb_func *own, const lift_func *f, uint32_t insn, bool
     out->slot = 0;
     if (!high && insn == b->first_insn) return true;
     if (high && insn == b->first_insn + b->insn_count) return out->slot = END, true;
-    uint32_t call = first_call_of(own, insn - 1);
+    uint32_t call = hb_first_call(own, insn - 1);
     if (call == own->call_count || own->calls[call].insn != insn - 1) return false;
-    out->slot = call - first_call_of(own, b->first_insn) + 1;
+    out->slot = call - hb_first_call(own, b->first_insn) + 1;
     return true;
 }
 
@@ -261,7 +248,7 @@ static uint32_t insn_of(const hb_func *own, const lift_func *f, const kept_bound
     const lift_block *b = &f->blocks[bound->block];
     if (!bound->slot) return b->first_insn;
     if (bound->slot == END) return b->first_insn + b->insn_count;
-    return own->calls[first_call_of(own, b->first_insn) + bound->slot - 1].insn + 1;
+    return own->calls[hb_first_call(own, b->first_insn) + bound->slot - 1].insn + 1;
 }
 
 void hb_memo_keep(const hb *h, uint64_t key, const hb_region *region)

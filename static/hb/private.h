@@ -231,6 +231,7 @@ static inline const sync_entry *hb_sync(const hb *h, const char *name)
 
 /* --- call.c ---- */
 void hb_calls_open(hb *h);
+uint32_t hb_first_call(const hb_func *own, uint32_t from); /* the first call of a function from an instruction on */
 void hb_calls_close(hb *h);
 /* The edges of one call of an instance: index of the first in h->edges, and their number. */
 uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *count);

@@ -125,20 +125,6 @@ static bool ends_function(const lift_block *block)
            block->end_kind == END_UNKNOWN;
 }
 
-/* The first call of a function from an instruction on. */
-static uint32_t first_call(const hb_func *own, uint32_t from)
-{
-    uint32_t low = 0, high = own->call_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (own->calls[middle].insn < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Goes through a block from an instruction on. True: its end is reached. */
 static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t block, uint32_t from)
 {
@@ -147,7 +133,7 @@ static bool go_block(walker *w, uint32_t instance, const lift_func *f, uint32_t 
     bool cutter = w->tainted[instance] == CUTTER && w->walk->cuts;
     uint32_t end = b->first_insn + b->insn_count;
     uint32_t stop = w->tainted[instance] == CUTTER && w->walk->stops ? w->walk->stops(w->walk, instance, from, end) : HB_NONE;
-    for (uint32_t c = first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++) {
+    for (uint32_t c = hb_first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++) {
         const hb_call *call = &own->calls[c];
         if (stop < call->insn) break;
         if (cutter && w->walk->cuts(w->walk, instance, call)) return note(w, instance, from, call->insn + 1), false;
@@ -253,7 +239,7 @@ static hb_after *find_after(const hb_func *own, const lift_func *f, uint32_t ins
     for (bool first = true; first || work.len; first = false) {
         const lift_block *b = &f->blocks[first ? hb_block_of(f, insn) : work.data[--work.len]];
         uint32_t from = first ? insn + 1 : b->first_insn, end = b->first_insn + b->insn_count;
-        for (uint32_t c = first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++)
+        for (uint32_t c = hb_first_call(own, from); c < own->call_count && own->calls[c].insn < end; c++)
             vec_push(&calls, c);
         if (from < end) vec_push(&intervals, ((hb_interval){from, end}));
         after->ends |= ends_function(b);
@@ -325,7 +311,7 @@ static bool go_from(walker *w, hb_point at)
 {
     const hb_func *own = &w->h->funcs[w->h->instances[at.instance].func];
     if (!w->walk->waits && (!w->tainted[at.instance] || is_clear(w, at.instance))) {
-        uint32_t call = first_call(own, at.insn);
+        uint32_t call = hb_first_call(own, at.insn);
         if (call < own->call_count && own->calls[call].insn == at.insn) return go_after(w, at.instance, call);
     }
     return go_function(w, at.instance, at.insn, false, seen_in(w, at.instance));
