@@ -70,8 +70,8 @@
 27:
         .endm
 
-        /* Requires the page (at r10 from PAGES of the region), the epoch in r9 and the site in r8. */
-        .macro cells size, is_write, no
+        /* Cells that are neither merged nor used by atomics: of the page at r10 from PAGES of the region. Uses rcx and r10. */
+        .macro plain no
         cmpw    $IS_FINE, PAGES+PAGE_FORM(%rsi,%r10)
         jne     \no
         mov     PAGES+PAGE_ATOMICS(%rsi,%r10), %rcx
@@ -81,7 +81,13 @@
         shr     $6, %r10d
         bt      %r10, %rcx
         jc      \no
-1:      lea     (%rsi,%rdi,2), %rdi
+1:
+        .endm
+
+        /* Requires the page (at r10 from PAGES of the region), the epoch in r9 and the site in r8. */
+        .macro cells size, is_write, no
+        plain   \no
+        lea     (%rsi,%rdi,2), %rdi
         mov     (%rdi), %rsi
         cmpl    $0, SITES+4(%rdi)
         .if \is_write
@@ -298,16 +304,8 @@
 
         /* Requires the page (at r10 from PAGES of the region). */
         .macro bytes size, is_write, no
-        cmpw    $IS_FINE, PAGES+PAGE_FORM(%rsi,%r10)
-        jne     \no
-        mov     PAGES+PAGE_ATOMICS(%rsi,%r10), %rcx
-        test    %rcx, %rcx
-        je      1f
-        mov     %edi, %r10d
-        shr     $6, %r10d
-        bt      %r10, %rcx
-        jc      \no
-1:      mov     %edi, %ecx
+        plain   \no
+        mov     %edi, %ecx
         and     $0x3fffffc, %ecx
         lea     (%rsi,%rcx,2), %rsi
         cmpl    $-1, (%rsi)
