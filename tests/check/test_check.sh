@@ -229,6 +229,7 @@ fi
 expect_error "$RACE" check
 expect_error "$RACE" check --format dot "$racy"
 expect_error "$RACE" check --context deep "$racy"
+expect_error "$RACE" check --incremental never "$racy"
 expect_error "$RACE" check "$work/not-there"
 expect_error "$RACE" check "$work/clean.c"
 expect_error "$RACE" check --suppressions "$work/not-there" "$racy"

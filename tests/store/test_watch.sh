@@ -121,6 +121,18 @@ tail -n 1 out >line
 checks=$((checks + 1))
 [ "$(grep -c '"id"' scratch)" = 2 ] || fail "from scratch: $(grep '"id"' scratch)"
 
+# the older ways to follow a change find the same
+for how in reset reach; do
+    sed -i 's/hits++/__sync_fetch_and_add(\&hits, 1)/' src/data.c && compile data
+    "$RACE" watch -j1 --incremental $how --changes 1 obj >out 2>err &
+    pid=$!
+    wait_for out '^watching 3 files' 1
+    sed -i 's/__sync_fetch_and_add(&hits, 1)/hits++/' src/data.c && compile data
+    wait $pid
+    checks=$((checks + 1))
+    grep -q '^new: race on hits' out || fail "--incremental $how: $(cat out err)"
+done
+
 # a linked program, linked anew
 gcc -pthread -o prog obj/*.o
 "$RACE" watch -j1 --changes 1 prog >out 2>err &

@@ -23,6 +23,7 @@ static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
     {"format", 0, CHECK_FORMAT, true},
     {"context", 0, CHECK_CONTEXT, true},
+    {"incremental", 0, CHECK_INCREMENTAL, true},
     {"jobs", 'j', CHECK_JOBS, true},
     {"stats", 0, KEY_STATS, false},
     {"suppressions", 0, CHECK_SUPPRESSIONS, true},
@@ -70,6 +71,14 @@ static char *read_text(const char *path)
     return text;
 }
 
+static bool read_algorithm(const char *text, pta_algorithm *out)
+{
+    static const char *const algorithms[] = {[PTA_IPA] = "ipa", [PTA_RESET] = "reset", [PTA_REACH] = "reach"};
+    for (unsigned i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        if (!strcmp(text, algorithms[i])) return *out = (pta_algorithm)i, true;
+    return false;
+}
+
 bool check_option(const char *by, int key, char *value, check_how *how)
 {
     switch (key) {
@@ -81,6 +90,10 @@ bool check_option(const char *by, int key, char *value, check_how *how)
     case CHECK_CONTEXT:
         if (show_context(value, &how->pointer)) return true;
         cli_usage(by, "the context is none, origin[:K] or cfa:K, not %s", value);
+        return false;
+    case CHECK_INCREMENTAL:
+        if (read_algorithm(value, &how->algorithm)) return true;
+        cli_usage(by, "results are updated by ipa, reset or reach, not %s", value);
         return false;
     case CHECK_JOBS:
         if (cli_number(value, 1, 1024, &how->jobs)) return true;
@@ -191,8 +204,8 @@ int check_texts(check *c, const check_how *how)
 /* From scratch, or from where the last analysis was. */
 static int find_pointers(check *c, const check_how *how, race_error *error)
 {
-    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .once = !c->follows, .follow = c->follows,
-                           .jobs = (int)how->jobs, .patient = true};
+    pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .algorithm = how->algorithm,
+                           .once = !c->follows, .follow = c->follows, .jobs = (int)how->jobs, .patient = true};
     if (!c->result) return pta_open(c->program, &solving, &c->result, error);
     pta_changes changes;
     if (pta_follow(c->result, c->program, &changes, error)) return -1;
@@ -374,6 +387,7 @@ const command command_check = {
             "                           race:VARIABLE, deadlock:FUNCTION\n"
             "  --config FILE            locks, threads and allocators of your own: see race(1)\n"
             "  --context C              none, origin[:K] (the default) or cfa:K: what the pointer analysis tells apart\n"
+            "  --incremental HOW        ipa (the default), reset or reach: how points-to sets follow a changed program (race watch)\n"
             "  --diff                   only what has changed since the last time: functions, warnings that are new or gone; the\n"
             "                           exit code is 1 when some are new\n"
             "  --state DIR              where the last analysis is kept (.race); ids of warnings go on from there\n"

@@ -32,11 +32,12 @@ typedef struct {
     bool open;      /* a library */
     long jobs;
     show_pointer pointer;
+    pta_algorithm algorithm; /* by which a result follows a changed program */
     const char *suppressions, *config; /* files, or NULL */
 } check_how;
 
 /* Options that `race check` and `race watch` have in common; the commands' own follow. */
-enum { CHECK_FORMAT = 1, CHECK_CONTEXT, CHECK_JOBS, CHECK_SUPPRESSIONS, CHECK_CONFIG, CHECK_OPEN, CHECK_ALL, CHECK_OPTIONS };
+enum { CHECK_FORMAT = 1, CHECK_CONTEXT, CHECK_INCREMENTAL, CHECK_JOBS, CHECK_SUPPRESSIONS, CHECK_CONFIG, CHECK_OPEN, CHECK_ALL, CHECK_OPTIONS };
 /* Takes one of these; false after it has said what is wrong with it. */
 bool check_option(const char *by, int key, char *value, check_how *how);
 

@@ -4,14 +4,14 @@
 _race_options() {
     case $1 in
     check)
-        echo "--format --all --open --suppressions --config --context --diff --state --full --no-state --stats --jobs --help"
+        echo "--format --all --open --suppressions --config --context --incremental --diff --state --full --no-state --stats --jobs --help"
         ;;
     run)
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
             "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
     show) echo "--ir --cfg --pts --callgraph --shb --plan --context --format --all --jobs --help" ;;
-    watch) echo "--format --open --suppressions --config --context --settle --all --changes --jobs --help" ;;
+    watch) echo "--format --open --suppressions --config --context --incremental --settle --all --changes --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
 }
@@ -20,6 +20,7 @@ _race_values() {
     case $1,$2 in
     show,--format) echo "text dot json" ;;
     check,--format | run,--format | watch,--format) echo "text json" ;;
+    check,--incremental | watch,--incremental) echo "ipa reset reach" ;;
     check,--context | show,--context | watch,--context) echo "none origin origin:2 cfa:1 cfa:2" ;;
     check,--jobs | check,-j | watch,--jobs | watch,-j | show,--jobs | show,-j | run,--jobs | run,-j) echo "1 2 4 8" ;;
     run,--engine) echo "dynamorio probe" ;;

@@ -25,6 +25,7 @@ static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
     {"format", 0, CHECK_FORMAT, true},
     {"context", 0, CHECK_CONTEXT, true},
+    {"incremental", 0, CHECK_INCREMENTAL, true},
     {"jobs", 'j', CHECK_JOBS, true},
     {"suppressions", 0, CHECK_SUPPRESSIONS, true},
     {"config", 0, CHECK_CONFIG, true},
@@ -370,7 +371,7 @@ const command command_watch = {
             "\n"
             "options:\n"
             "  --format text|json       text is the default; JSON is one object for each change\n"
-            "  --open, --suppressions FILE, --config FILE, --context C\n"
+            "  --open, --suppressions FILE, --config FILE, --context C, --incremental HOW\n"
             "                           as for race check\n"
             "  --settle MS              look when nothing has happened for that long (5 milliseconds)\n"
             "  --all                    print all warnings each time, as race check does, instead of what has changed\n"
