@@ -358,12 +358,13 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
         action->sa_sigaction(number, info, context);
     else
         action->sa_handler(number);
-    if (changed && !memcmp(shown, regs, sizeof shown))
-        memcpy(regs, real, sizeof real);
-    else if (memcmp(shown, regs, sizeof shown))
+    if (memcmp(shown, regs, sizeof shown)) { /* it goes on in the program, and who delivers it late is never come back to */
         regs[REG_RIP] = (greg_t)real_place((uint64_t)regs[REG_RIP]);
+    } else {
+        if (changed) memcpy(regs, real, sizeof real);
+        self->inside = kept.inside;
+    }
     self->atomic = kept.atomic;
-    self->inside = kept.inside;
     memcpy(self->rep, kept.rep, sizeof kept.rep);
 }
 

@@ -1,9 +1,11 @@
 /* Conditions that tell of a message, or of a flag, only half: `or` where `and` would be right, and a loop that may be left because it is
- * late.
+ * late. The pipe does not wait for the message, so that it may be missing.
  *
  * Category: condvar
  * Verdict: races on `sent` (the loop goes on when nothing was received) and on `payload` (read although the wait was given up).
  * `right` is read only where the flag was seen. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -53,7 +55,7 @@ int main(void)
     struct timespec until = {1, 0};
     int late = 0, sum = 0;
     char byte = 0;
-    if (pipe(wires) || pthread_create(&thread, NULL, produce, NULL)) return 2;
+    if (pipe2(wires, O_NONBLOCK) || pthread_create(&thread, NULL, produce, NULL)) return 2;
     pthread_mutex_lock(&lock);
     while (!ready && !late) // NORACE: under the lock
         late = pthread_cond_timedwait(&changed, &lock, &until);

@@ -1,12 +1,12 @@
 /* A tracer that sends a signal at every instruction which is not the program's: inside of trampolines, and of the
  * first instructions that they call. The program's handler looks whether what it is shown is its own state.
  *
- *   step kernel     what is traced: a loop with known relations between its registers, between two stops
- *   step PROGRAM [CALLED]   steps `PROGRAM kernel` from the one stop to the other, where PROGRAM is this one too; CALLED: how
- *                   many of those first instructions (16); LD_PRELOAD and RACE_OPTIONS of the program are taken from
- *                   STEP_PRELOAD and STEP_OPTIONS
+ *   step kernel|kinds                what is traced: a loop with known relations between its registers, between two
+ * stops step PROGRAM kernel|kinds [CALLED]   steps `PROGRAM kernel|kinds` from the one stop to the other, where PROGRAM
+ * is this one too; CALLED: how many of those first instructions (16); LD_PRELOAD and RACE_OPTIONS of the program are
+ * taken from STEP_PRELOAD and STEP_OPTIONS
  *
- * The output of the kernel must be what it is without a tracer. */
+ * The output of the program must be what it is without a tracer. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@
 
 /* --- the program that is traced ----------------------------------------------------------------------------------- */
 
-static volatile int numbers[64];
+volatile int numbers[64]; /* the assembly names it, as what follows */
 static long handled, strange;
 static struct {
     uintptr_t start, end;
@@ -43,9 +43,10 @@ static int add_text(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* The loop's registers have fixed relations, whenever it is interrupted: rbx + r12 is 1000, or 1001 between two
+/* The loops' registers have fixed relations, whenever they are interrupted: rbx + r12 is 1000, or 1001 between two
  * instructions; r14 is never changed; the stack pointer is always the same but for one push. */
-uintptr_t kernel_start, kernel_end, kernel_stack; /* the assembly names them */
+enum { KERNELS = 2 };
+uintptr_t kernel_start[KERNELS], kernel_end[KERNELS], kernel_stack[KERNELS];
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
@@ -57,10 +58,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
     for (int i = 0; i < text_count; i++)
         known |= pc >= texts[i].start && pc < texts[i].end;
     if (!known) strange++;
-    if (pc >= kernel_start && pc < kernel_end) {
+    for (int i = 0; i < KERNELS; i++) {
+        if (pc < kernel_start[i] || pc >= kernel_end[i]) continue;
         const long sum = r[REG_RBX] + r[REG_R12];
         if ((sum != 1000 && sum != 1001) || r[REG_R14] != 0x1234567890) strange++;
-        if ((uintptr_t)r[REG_RSP] != kernel_stack && (uintptr_t)r[REG_RSP] != kernel_stack - 8) strange++;
+        if ((uintptr_t)r[REG_RSP] != kernel_stack[i] && (uintptr_t)r[REG_RSP] != kernel_stack[i] - 8) strange++;
     }
 }
 
@@ -92,6 +94,39 @@ __attribute__((noinline)) static long kernel(volatile int *at)
     return result;
 }
 
+/* The same for all other kinds of instructions: atomic ones, of vectors, of strings, relative to the instruction
+ * pointer, of the stack; with no room for a jump, in front of a target, and in what is called. */
+__attribute__((noinline)) static long kinds(volatile int *at)
+{
+    long result;
+    __asm__ volatile(
+        "lea 0f(%%rip), %%rax; mov %%rax, 8+kernel_start(%%rip)\n"
+        "lea 9f(%%rip), %%rax; mov %%rax, 8+kernel_end(%%rip)\n"
+        "mov %%rsp, 8+kernel_stack(%%rip)\n"
+        "mov %1, %%r15\n"
+        "mov $0x1234567890, %%r14\n mov $1000, %%rbx\n xor %%r12d, %%r12d\n"
+        "xor %%eax, %%eax\n"
+        "0: mov $7, %%ecx\n lock xadd %%ecx, 80(%%r15)\n add %%rcx, %%rax\n"
+        "mov $5, %%edx\n cmp %%edx, %%r12d\n xchg %%edx, 84(%%r15)\n adc %%rdx, %%rax\n" /* flags live over it */
+        "mov %%rax, %%rsi\n mov $6, %%ecx\n mov 88(%%r15), %%eax\n lock cmpxchg %%ecx, 88(%%r15)\n sete %%cl\n"
+        "movzbl %%cl, %%ecx\n lea (%%rsi, %%rcx), %%rax\n lock incl 92(%%r15)\n"
+        "inc %%r12\n dec %%rbx\n"
+        "movups 96(%%r15), %%xmm0\n movups %%xmm0, 112(%%r15)\n movsd 97(%%r15), %%xmm1\n movsd %%xmm1, 104(%%r15)\n"
+        "mov 128+numbers(%%rip), %%ecx\n add %%rcx, %%rax\n"
+        "lea 96(%%r15), %%rsi\n lea 160(%%r15), %%rdi\n mov $24, %%ecx\n rep movsb\n"
+        "std\n lea 103(%%r15), %%rsi\n lea 199(%%r15), %%rdi\n mov $8, %%ecx\n rep movsb\n lodsb\n cld\n"
+        "pushq 136(%%r15)\n popq 144(%%r15)\n"
+        "test $1, %%r12b\n je 3f\n mov (%%r15), %%ecx\n 3: add %%rcx, %%rax\n" /* no room */
+        "lea 200(%%r15), %%rdi\n test $1, %%r12b\n je 4f\n stosb\n 4: add $1, %%rax\n"
+        "call 7f\n jmp 8f\n 7: mov 148(%%r15), %%ecx\n add %%ecx, 152(%%r15)\n ret\n 8: add %%rcx, %%rax\n"
+        "cmp $2, %%r12\n jb 0b\n"
+        "9: mov %%rax, %0\n"
+        : "=r"(result)
+        : "r"(at)
+        : "rax", "rcx", "rdx", "rbx", "rsi", "rdi", "r12", "r14", "r15", "xmm0", "xmm1", "memory", "cc");
+    return result;
+}
+
 static void *company(void *stop)
 {
     while (!*(_Atomic int *)stop)
@@ -99,7 +134,7 @@ static void *company(void *stop)
     return NULL;
 }
 
-static int run_kernel(bool stops)
+static int run(long (*loop)(volatile int *), bool stops)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static _Atomic int stop;
@@ -111,15 +146,18 @@ static int run_kernel(bool stops)
     for (int i = 0; i < 64; i++)
         numbers[i] = i * 17;
     if (stops) raise(SIGSTOP);
-    long first = kernel(numbers), second = kernel(numbers);
+    long first = loop(numbers), second = loop(numbers);
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
-    second += kernel(numbers); /* the first accesses of an epoch, where the same have been before */
+    second += loop(numbers);            /* the first accesses of an epoch, where the same have been before */
     ((void (*)(void))_r_debug.r_brk)(); /* what the loader calls when it has loaded something */
     if (stops) raise(SIGSTOP);
     stop = 1;
     pthread_join(other, NULL);
-    printf("%ld %ld %d %d %d\n", first, second, numbers[2], numbers[4], numbers[6]);
+    printf("%ld %ld", first, second);
+    for (int i = 0; i < 64; i++)
+        printf(" %d", numbers[i]);
+    printf("\n");
     fprintf(stderr, "strange %ld of %ld\n", strange, handled);
     return strange != 0;
 }
@@ -159,12 +197,12 @@ static int trace(char **argv)
         if (getenv("STEP_PRELOAD")) setenv("LD_PRELOAD", getenv("STEP_PRELOAD"), 1);
         if (getenv("STEP_OPTIONS")) setenv("RACE_OPTIONS", getenv("STEP_OPTIONS"), 1);
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-        execv(argv[1], (char *[]){argv[1], (char *)"kernel", (char *)"stops", NULL});
+        execv(argv[1], (char *[]){argv[1], argv[2], (char *)"stops", NULL});
         _exit(127);
     }
     int status;
     enum { FRAME = 600 }; /* the frame of a signal is larger */
-    const long called = argv[2] ? atol(argv[2]) : 16;
+    const long called = argv[3] ? atol(argv[3]) : 16;
     long steps = 0, sent = 0, since = called;
     bool stepping = false, in_handler = false;
     uintptr_t last = 0, base = 0;
@@ -205,8 +243,9 @@ static int trace(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc >= 2 && !strcmp(argv[1], "kernel")) return run_kernel(argc == 3);
-    if (argc == 2 || argc == 3) return trace(argv);
-    fprintf(stderr, "usage: step PROGRAM [CALLED]\n");
+    if (argc >= 2 && !strcmp(argv[1], "kernel")) return run(kernel, argc == 3);
+    if (argc >= 2 && !strcmp(argv[1], "kinds")) return run(kinds, argc == 3);
+    if (argc == 3 || argc == 4) return trace(argv);
+    fprintf(stderr, "usage: step PROGRAM kernel|kinds [CALLED]\n");
     return 2;
 }

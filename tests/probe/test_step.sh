@@ -1,6 +1,6 @@
 #!/bin/sh
-# A signal at every instruction of every trampoline of a loop: its handler is shown the program's own registers and
-# addresses, and the loop computes what it always does.
+# A signal at every instruction of every trampoline of loops with all kinds of instructions: its handler is shown the program's own registers and
+# addresses, and the loops compute what they always do.
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
@@ -8,16 +8,18 @@
 cd "$work" || exit 1
 
 for options in "-O1 -no-pie -fno-pie" "-O2 -pie -fPIE"; do
-    case $options in -O1*) called=16 ;; *) called=96 ;; esac # all of what is called for the first access of an epoch
     # shellcheck disable=SC2086 # they are several
     gcc $options -g -pthread "$RACE_SOURCE/tests/probe/step.c" -o step 2>"$work/build" || fail "$(head -1 "$work/build")"
     mkdir -p plans
     "$RACE_TOOLS/makeplan" plans ./step >"$work/out" || fail "no plan"
-    native=$(./step kernel 2>/dev/null)
-    STEP_PRELOAD=$RACE_BUILD/librace_probe.so STEP_OPTIONS="-plan $work/plans" run ./step ./step $called
-    checks=$((checks + 1))
-    [ "$code" = 0 ] || fail "$options: exit code $code: $(tail -3 "$work/err")"
-    [ "$(cat "$work/out")" = "$native" ] || fail "$options: $(cat "$work/out") instead of $native"
-    grep -q '^strange 0 of [1-9][0-9][0-9]' "$work/err" || fail "$options: $(tail -3 "$work/err")"
+    for loop in kernel kinds; do
+        case $options$loop in -O2*kernel) called=96 ;; *) called=16 ;; esac # all of what is called for the first access of an epoch
+        native=$(./step $loop 2>/dev/null)
+        STEP_PRELOAD=$RACE_BUILD/librace_probe.so STEP_OPTIONS="-plan $work/plans" run ./step ./step $loop $called
+        checks=$((checks + 1))
+        [ "$code" = 0 ] || fail "$options, $loop: exit code $code: $(tail -3 "$work/err")"
+        [ "$(cat "$work/out")" = "$native" ] || fail "$options, $loop: $(cat "$work/out") instead of $native"
+        grep -q '^strange 0 of [1-9][0-9][0-9]' "$work/err" || fail "$options, $loop: $(tail -3 "$work/err")"
+    done
 done
 finish
