@@ -22,10 +22,14 @@
 client_state client;
 
 /* By hand: errno of whatever libc is current stays as it is. */
-static long system_call(long number, long a, long b, long c)
+long client_system_call(long number, long a, long b, long c, long d)
 {
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    register long fourth __asm__("r10") = d;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                     : "rcx", "r11", "memory");
     return result;
 }
 
@@ -38,7 +42,7 @@ static void *host_reserve(void *context, size_t size)
 
 static void host_discard(void *context, void *pages, size_t size)
 {
-    if (system_call(SYS_madvise, (long)pages, (long)size, MADV_DONTNEED)) memset(pages, 0, size);
+    if (client_system_call(SYS_madvise, (long)pages, (long)size, MADV_DONTNEED, 0)) memset(pages, 0, size);
 }
 
 static void host_yield(void *context)
@@ -99,7 +103,7 @@ static void host_close(void *context, int file)
 static uint64_t host_now(void *context)
 {
     struct timespec t = {0};
-    system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0);
+    client_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

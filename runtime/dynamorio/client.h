@@ -7,6 +7,7 @@
  *   expr.c      address expressions of plans: as operands, and evaluated in C
  *   stack.c     the stack of an access
  *   thread.c    threads: birth, death, names; system calls that matter
+ *   mask.c      signal masks: what the program blocks is blocked in the kernel
  *   leave.c     signals that arrive while a thread is in a call from the code cache
  *   wrap.c      calls of the functions of the sync table, of callbacks and handlers
  *
@@ -54,7 +55,8 @@ typedef struct client_thread {
     sync_thread sync;      /* its `ft` is the same */
     uint64_t handle;       /* what the program calls the thread: its thread pointer, which is its pthread_t */
     ft_site create_site;   /* of the pthread_create that is running */
-    ft_thread *child;      /* of the clone that is running */
+    bool creates;          /* the clone that is running makes a thread */
+    ft_thread *child;      /* of it */
     uint64_t mapping_size; /* of the mmap or mremap that is running */
     uint64_t atomic;       /* address of the atomic access that is running */
     struct {
@@ -65,6 +67,9 @@ typedef struct client_thread {
     uint64_t returns[CLIENT_RETURNS]; /* addresses of returns that drwrap knows; by their low bits */
     stack_place caller;    /* of the library function that is making accesses; pc 0: none */
     struct client_stacks *stacks; /* that were seen; stack.c */
+    uint64_t mask;         /* to block when it is settled; while `masked`, after the call; mask.c */
+    bool unsettled, masked;
+    struct client_aside *aside; /* signals that wait until it is settled */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
     uint64_t *raw;         /* RAW_SLOTS words that inlined code reads and writes; asking for their place is a system call */
     client_rep rep[CLIENT_REP_ACTIONS];
@@ -86,6 +91,7 @@ typedef struct {
     uint raw_offset;
     ft_thread nobody;          /* what inlined code sees for threads that the core has no memory for */
     bool started;              /* the first thread has begun; it does before any other exists */
+    int unsettled;             /* threads whose mask is not the kernel's yet; mask.c */
     struct client_name *names; /* of threads, newest first; thread.c */
     void *names_lock;
 } client_state;
@@ -96,6 +102,9 @@ static inline client_thread *client_thread_of(void *drcontext)
 {
     return drmgr_get_tls_field(drcontext, client.tls_field);
 }
+
+/* client.c */
+long client_system_call(long number, long a, long b, long c, long d); /* -errno on error */
 
 /* module.c */
 void module_init(void);
@@ -116,6 +125,16 @@ void insert_call(void *drcontext, instrlist_t *block, instr_t *where, reg_id_t a
 bool loose_wants(const report_module *m); /* code of this module (NULL: of none), if it has no plan, is looked at */
 void loose_insert(void *drcontext, instrlist_t *block, instr_t *instr);
 dr_emit_flags_t loose_expand(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating);
+
+/* mask.c */
+void mask_thread_expected(void);   /* a thread is about to be created */
+void mask_thread_unexpected(void); /* it was not */
+void mask_begin(void *drcontext, client_thread *t);
+void mask_settle(void *drcontext, client_thread *t); /* from the events of a thread that is running, and at its end */
+void mask_forked(client_thread *t);                  /* the one thread of a new process */
+bool mask_wants(int number);
+bool mask_before_call(void *drcontext, client_thread *t, int number); /* false: the call has been made */
+void mask_after_call(client_thread *t);
 
 /* leave.c */
 void leave_init(client_thread *t);

@@ -20,9 +20,8 @@ enum { MARK_WORDS = 16 };
 void leave_init(client_thread *t)
 {
     stack_t stack = {0};
-    long result;
-    __asm__ volatile("syscall" : "=a"(result) : "0"(SYS_sigaltstack), "D"(0), "S"(&stack) : "rcx", "r11", "memory");
-    if (result || stack.ss_flags & SS_DISABLE || stack.ss_size < MARK_WORDS * sizeof(uint64_t)) return;
+    const long error = client_system_call(SYS_sigaltstack, 0, (long)&stack, 0, 0);
+    if (error || stack.ss_flags & SS_DISABLE || stack.ss_size < MARK_WORDS * sizeof(uint64_t)) return;
     t->signal_mark = (uint64_t *)(void *)((byte *)stack.ss_sp + stack.ss_size) - MARK_WORDS;
     memset(t->signal_mark, 0, MARK_WORDS * sizeof(uint64_t));
 }

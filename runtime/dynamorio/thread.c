@@ -114,11 +114,13 @@ static void event_thread_init(void *drcontext)
     t->raw = (uint64_t *)(void *)(dr_get_dr_segment_base(client.raw_segment) + client.raw_offset);
     set_raw_thread(t, t->ft);
     leave_init(t);
+    mask_begin(drcontext, t);
 }
 
 static void event_thread_exit(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
+    mask_settle(drcontext, t);
     set_raw_thread(t, NULL);
     if (t->ft) {
         sync_ending(&client.sync, &t->sync);
@@ -132,6 +134,7 @@ static void event_thread_exit(void *drcontext)
 void thread_forked_process(void *drcontext)
 {
     client_thread *t = client_thread_of(drcontext);
+    mask_forked(t);
     sync_forked(&client.sync);
     if (t->ft) ft_forked_process(t->ft);
 }
@@ -166,11 +169,14 @@ static void before_clone(void *drcontext, client_thread *t, int number)
 {
     clone_request request;
     t->child = NULL;
+    t->creates = read_clone(drcontext, number, &request) && request.flags & CLONE_THREAD;
+    if (t->creates) mask_thread_expected();
+    if (!t->ft) return;
     if (!t->handle) {
         t->handle = expr_segment_base(DR_SEG_FS);
         name_add(t->handle, t->ft, false);
     }
-    if (!read_clone(drcontext, number, &request) || !(request.flags & CLONE_THREAD)) return;
+    if (!t->creates) return;
     t->child = ft_fork(t->ft, t->create_site);
     if (!t->child) return;
     sync_created(&client.sync, t->ft, t->child);
@@ -180,6 +186,8 @@ static void before_clone(void *drcontext, client_thread *t, int number)
 
 static void after_clone(client_thread *t, bool succeeded)
 {
+    if (t->creates && !succeeded) mask_thread_unexpected();
+    t->creates = false;
     if (t->child && !succeeded) {
         name_remove(NULL, t->child);
         ft_fork_undo(t->ft, t->child);
@@ -205,17 +213,17 @@ static bool event_filter_syscall(void *drcontext, int number)
     case SYS_mremap:
     case SYS_rt_sigaction:
     case SYS_exit_group: return true;
-    default: return false;
+    default: return mask_wants(number);
     }
 }
 
 static bool event_before_syscall(void *drcontext, int number)
 {
     client_thread *t = client_thread_of(drcontext);
+    if (!mask_before_call(drcontext, t, number)) return false;
+    if (number == SYS_clone || number == SYS_clone3) before_clone(drcontext, t, number);
     if (!t->ft && number != SYS_exit_group && number != SYS_rt_sigaction) return true;
     switch (number) {
-    case SYS_clone:
-    case SYS_clone3: before_clone(drcontext, t, number); break;
     case SYS_mmap: t->mapping_size = dr_syscall_get_param(drcontext, 1); break;
     case SYS_munmap: ft_clear(t->ft, dr_syscall_get_param(drcontext, 0), dr_syscall_get_param(drcontext, 1)); break;
     case SYS_mremap: t->mapping_size = dr_syscall_get_param(drcontext, 2); break;
@@ -233,10 +241,11 @@ static void event_after_syscall(void *drcontext, int number)
 {
     client_thread *t = client_thread_of(drcontext);
     dr_syscall_result_info_t info = {.size = sizeof info};
-    if (!t->ft || !dr_syscall_get_result_ex(drcontext, &info)) return;
+    mask_after_call(t);
+    if (!dr_syscall_get_result_ex(drcontext, &info)) return;
+    if (number == SYS_clone || number == SYS_clone3) after_clone(t, info.succeeded);
+    if (!t->ft) return;
     switch (number) {
-    case SYS_clone:
-    case SYS_clone3: after_clone(t, info.succeeded); break;
     case SYS_mmap:
     case SYS_mremap:
         if (info.succeeded) ft_clear(t->ft, info.value, t->mapping_size);
@@ -251,6 +260,7 @@ bool thread_events_init(void)
     client.tls_field = drmgr_register_tls_field();
     if (client.tls_field < 0 || !dr_raw_tls_calloc(&client.raw_segment, &client.raw_offset, RAW_SLOTS, 0)) return false;
     client_register_filter_syscall_event(event_filter_syscall);
+    mask_thread_expected(); /* the first */
     return drmgr_register_thread_init_event(event_thread_init) && drmgr_register_thread_exit_event(event_thread_exit) &&
            drmgr_register_pre_syscall_event(event_before_syscall) &&
            drmgr_register_post_syscall_event(event_after_syscall);
