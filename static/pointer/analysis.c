@@ -101,6 +101,8 @@ void pta_close(pta *p)
         vec_free(&p->memories.data[i].exact);
         vec_free(&p->memories.data[i].classes);
     }
+    for (uint32_t i = 0; i < p->cells.len; i++)
+        vec_free(&p->cells.data[i].around);
     for (uint32_t i = 0; i < p->instances.len; i++) {
         vec_free(&p->instances.data[i].callers);
         vec_free(&p->instances.data[i].more_vars);

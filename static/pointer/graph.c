@@ -1,4 +1,4 @@
-/* Nodes, words, edges and instances, and what each statement means as edges. */
+/* Nodes, edges and instances, and what each statement means as edges. */
 #include "static/pointer/graph.h"
 
 /* --- labels, objects, keys ------------------------------------------------------------------------------------------------ */
@@ -143,12 +143,14 @@ uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint
     }
     graph_edge *e = &p->edges.data[edge];
     *e = (graph_edge){.key = key, .from = from, .to = to, .label = label, .rank = p->now, .use = use, .next = NO_EDGE};
-    if (use != UINT32_MAX) {
+    if (!p->options.once && use != UINT32_MAX) {
         e->next = p->uses.data[use].edges;
         p->uses.data[use].edges = edge;
     }
-    e->in_at = p->nodes.data[to].in.len;
-    vec_push(&p->nodes.data[to].in, edge);
+    if (!p->options.once) { /* else nobody asks where something comes from, nor takes it away */
+        e->in_at = p->nodes.data[to].in.len;
+        vec_push(&p->nodes.data[to].in, edge);
+    }
     if (from != NO_NODE) {
         e->out_at = p->nodes.data[from].out.len;
         vec_push(&p->nodes.data[from].out, edge);
@@ -178,95 +180,6 @@ void graph_remove_edge(pta *p, uint32_t edge)
     e->to = NO_NODE;
     vec_push(&p->free_edges, edge);
     p->live_edges--;
-}
-
-/* --- words in memory -------------------------------------------------------------------------------------------------------- */
-
-/* Whether two words, of which one is a class, may be the same. */
-static bool cells_meet(const pta *p, const graph_cell *a, const graph_cell *b)
-{
-    return a->low < b->high && b->low < a->high && offset_meet(a->place, b->place, p->shapes.data[a->object]);
-}
-
-static void link_cells(pta *p, const graph_cell *a, const graph_cell *b)
-{
-    if (!cells_meet(p, a, b)) return;
-    graph_add_edge(p, a->store, b->load, 0, UINT32_MAX, NO_KEY);
-    graph_add_edge(p, b->store, a->load, 0, UINT32_MAX, NO_KEY);
-}
-
-static uint32_t add_cell(pta *p, graph_cell cell)
-{
-    bool exact = offset_is_exact(cell.place);
-    cell.store = graph_add_node(p);
-    cell.load = exact ? cell.store : graph_add_node(p);
-    p->nodes.data[cell.store].word = p->nodes.data[cell.load].word = true;
-    uint32_t id = p->cells.len;
-    vec_push(&p->cells, cell);
-    object_memory *m = &p->memories.data[cell.object];
-    for (uint32_t i = 0; i < m->classes.len; i++)
-        link_cells(p, &cell, &p->cells.data[m->classes.data[i]]);
-    if (exact) {
-        vec_push(&m->exact, id);
-    } else {
-        graph_add_edge(p, cell.store, cell.load, 0, UINT32_MAX, NO_KEY);
-        for (uint32_t i = 0; i < m->exact.len; i++)
-            link_cells(p, &cell, &p->cells.data[m->exact.data[i]]);
-        vec_push(&m->classes, id);
-    }
-    return id;
-}
-
-/* A class of a part of a larger object as one of that object, which knows no shape: its bounds are those of the cell. */
-static void move_class(const pta *p, uint32_t object, graph_cell *cell)
-{
-    const pta_shape *shape = p->shapes.data[object];
-    int64_t base = p->program->sites.data[p->objects.data[object].site].base;
-    if (offset_is_element(cell->place)) {
-        if (shape->total) cell->low = base, cell->high = base + (int64_t)shape->total;
-    } else if (offset_has_windows(shape) && offset_window(cell->place)) {
-        const shape_window *w = &shape->windows[offset_window(cell->place)];
-        cell->low = base + w->start;
-        if (w->end != INT32_MAX) cell->high = base + w->end;
-    } else if (!offset_has_windows(shape) && offset_least(cell->place) != OFFSET_NO_LEAST) {
-        cell->low = base + offset_least(cell->place);
-    }
-    uint32_t stride = offset_is_element(cell->place) ? shape->element : offset_stride(cell->place);
-    cell->place = offset_class(stride, (int64_t)offset_residue(cell->place) + base, 0);
-}
-
-/* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
-const graph_cell *graph_cell_of(pta *p, pta_key key)
-{
-    uint32_t object = key_object(key);
-    const graph_object *o = &p->objects.data[object];
-    const pta_site *site = &p->program->sites.data[o->site];
-    if (site->kind == PTA_FUNCTION) return NULL;
-    if (offset_is_single(key_offset(key)) &&
-        !shape_may_point(p->shapes.data[object], offset_at(key_offset(key))))
-        return NULL;
-    graph_cell cell = {.object = o->memory, .place = key_offset(key), .low = INT64_MIN, .high = INT64_MAX};
-    if (offset_is_exact(cell.place)) {
-        if (site->base) cell.place = offset_exact(offset_value(cell.place) + site->base);
-        const pta_shape *shape = p->shapes.data[o->memory];
-        uint64_t size = shape && shape->total ? shape->total : p->program->sites.data[p->objects.data[o->memory].site].size;
-        cell.low = offset_value(cell.place);
-        cell.high = cell.low + 8;
-        if (size && (cell.low < 0 || cell.high > (int64_t)size)) return NULL;
-        key = key_make(o->memory, cell.place);
-    } else {
-        if (site->size && !site->open) {
-            cell.low = site->base;
-            cell.high = site->base + (int64_t)site->size;
-        }
-        if (o->memory != object) move_class(p, object, &cell);
-    }
-    uint32_t known = map_get(&p->cell_map, key);
-    if (known == MAP_NONE) {
-        known = add_cell(p, cell);
-        *map_at(&p->cell_map, key) = known;
-    }
-    return &p->cells.data[known];
 }
 
 /* --- instances ---------------------------------------------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ typedef struct {
     bool quiet;         /* it has got something that is not in `delta`: holders.c */
     bool noted;         /* in graph->touched */
     bool word;          /* of memory, which tells nothing: what is loaded from it does */
+    bool read;          /* some member is a word, and is loaded from */
 } graph_node;
 
 typedef struct {
@@ -69,6 +70,8 @@ typedef struct {
     offset_t place;    /* there */
     int64_t low, high; /* bounds there */
     uint32_t store, load; /* nodes; the same for an exact place */
+    id_list around;       /* classes that cover it and that it is linked with */
+    uint32_t larger, inside, shares; /* marks, while a new one finds its place */
 } graph_cell;
 
 typedef struct {
@@ -247,9 +250,6 @@ uint32_t graph_object_of(pta *p, uint32_t site, uint32_t context);
 /* A key through a label; NO_KEY: no place in the object any more. */
 pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label);
 pta_key graph_normal(const pta *p, uint32_t object, offset_t place);
-/* The word that a key means, made on first use; NULL: the key means none (code, outside of the object). Valid until the next
- * word is made. */
-const graph_cell *graph_cell_of(pta *p, pta_key key);
 uint32_t graph_add_node(pta *p);
 uint32_t graph_add_edge(pta *p, uint32_t from, uint32_t to, uint32_t label, uint32_t use, pta_key key);
 void graph_remove_edge(pta *p, uint32_t edge); /* from the lists of both nodes and of its use */
@@ -324,6 +324,12 @@ static inline const pta_stmt *graph_stmt(const pta *p, uint32_t use)
 void graph_make_wild(pta *p, uint32_t component);
 void graph_mark_dirty(pta *p, uint32_t component);
 void graph_mark_woken(pta *p, uint32_t component);
+
+/* --- cells.c ---------------------------------------------------------------------------------------------------------- */
+
+/* The word that a key means, made on first use; NULL: the key means none (code, outside of the object). Valid until the next
+ * word is made. */
+const graph_cell *graph_cell_of(pta *p, pta_key key);
 
 /* --- heap.c ------------------------------------------------------------------------------------------------------------ */
 

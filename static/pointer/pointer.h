@@ -19,7 +19,7 @@
  *   shape.c      what is inside of an object: elements, arrays; heap.c: by the arguments of an allocator
  *   offset.h     places inside an object: exact bytes and strided classes, as one number
  *   set.c        points-to sets with the age of each fact
- *   graph.c      nodes, edges, memory cells, instances of functions
+ *   graph.c      nodes, edges, instances of functions; cells.c: words of memory
  *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
  *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in;
  *                words.c: words of memory

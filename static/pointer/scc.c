@@ -17,54 +17,71 @@
  * tenth or so, and memcached slower by two fifths. */
 #include "static/pointer/graph.h"
 
-typedef struct {
-    uint32_t *index, *low, *order; /* per component: order of visit, ...; order: components, successors first */
-    uint32_t *group;               /* per component: number of its strongly connected group */
-    uint32_t next, groups, ordered;
-    bool labels; /* edges with a label count too */
-    VEC(uint32_t) stack;
-    struct { struct visit { uint32_t component, member, edge; } *data; uint32_t len, cap; } visits;
-} tarjan;
+typedef struct { /* the edges between components, in one array: a pass over lists of all nodes waits for memory most of the time */
+    uint32_t *first; /* per node: its stretch of `to`, of a component's first node */
+    uint32_t *to;
+} edge_table;
 
-/* What others leave to SET_WILD it lists: its set is not theirs, even on a cycle. */
+/* What others leave to SET_WILD the tame ones list: their sets are not those of others, even on a cycle. */
 static bool is_tame(const pta *p, uint32_t component)
 {
     return p->nodes.data[component].set.tame;
 }
 
-static bool next_successor(const pta *p, const tarjan *t, struct visit *v, uint32_t *to)
+/* Of edges without a label, between components that may become one; or of all. */
+static edge_table table_edges(const pta *p, bool labels)
 {
-    for (;;) {
-        const graph_node *m = &p->nodes.data[v->member];
-        while (v->edge < m->out.len) {
-            const graph_edge *e = &p->edges.data[m->out.data[v->edge++]];
-            if (e->label && !t->labels) continue;
-            *to = graph_component(p, e->to);
-            if (*to == v->component || (!t->labels && (is_tame(p, *to) || is_tame(p, v->component)))) continue;
-            return true;
+    uint32_t n = p->nodes.len, *component = base_alloc((n + 1) * sizeof *component), total = 0;
+    edge_table t = {.first = base_alloc_zero(n + 2, sizeof *t.first)};
+    for (uint32_t i = 0; i < n; i++)
+        component[i] = p->nodes.data[i].component;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < p->edges.len; i++) {
+            const graph_edge *e = &p->edges.data[i];
+            if (e->to == NO_NODE || e->from == NO_NODE || (e->label && !labels)) continue;
+            uint32_t from = component[e->from], to = component[e->to];
+            if (from == to || (!labels && (is_tame(p, from) || is_tame(p, to)))) continue;
+            if (pass)
+                t.to[t.first[from + 1]++] = to;
+            else
+                t.first[from + 2]++;
         }
-        if (m->next == v->component) return false;
-        v->member = m->next;
-        v->edge = 0;
+        for (uint32_t i = 2; !pass && i < n + 2; i++)
+            total = t.first[i] += t.first[i - 1];
+        if (!pass) t.to = base_alloc(((size_t)total + 1) * sizeof *t.to);
     }
+    free(component);
+    return t;
 }
 
-static void visit(const pta *p, tarjan *t, uint32_t root)
+typedef struct {
+    edge_table edges;
+    uint32_t *index, *low, *order; /* per component: order of visit, ...; order: components, successors first */
+    uint32_t *group;               /* per component: number of its strongly connected group */
+    uint32_t next, groups, ordered;
+    VEC(uint32_t) stack;
+    struct { struct visit { uint32_t component, edge; } *data; uint32_t len, cap; } visits;
+} tarjan;
+
+static void enter(tarjan *t, uint32_t component)
 {
-    vec_push(&t->visits, (struct visit){root, root, 0});
-    t->index[root] = t->low[root] = ++t->next;
-    vec_push(&t->stack, root);
+    t->index[component] = t->low[component] = ++t->next;
+    vec_push(&t->stack, component);
+    vec_push(&t->visits, (struct visit){component, t->edges.first[component]});
+}
+
+static void visit(tarjan *t, uint32_t root)
+{
+    enter(t, root);
     while (t->visits.len) {
         struct visit *v = &t->visits.data[t->visits.len - 1];
-        uint32_t c = v->component, to;
-        if (next_successor(p, t, v, &to)) {
-            if (!t->index[to]) {
-                t->index[to] = t->low[to] = ++t->next;
-                vec_push(&t->stack, to);
-                vec_push(&t->visits, (struct visit){to, to, 0});
-            } else if (t->group[to] == UINT32_MAX && t->index[to] < t->low[c]) {
+        uint32_t c = v->component;
+        if (v->edge < t->edges.first[c + 1]) {
+            uint32_t to = t->edges.to[v->edge++];
+            if (!t->index[to])
+                enter(t, to);
+            else if (t->group[to] == UINT32_MAX && t->index[to] < t->low[c])
                 t->low[c] = t->index[to];
-            }
             continue;
         }
         t->visits.len--;
@@ -86,19 +103,21 @@ static void visit(const pta *p, tarjan *t, uint32_t root)
 static tarjan run_tarjan(const pta *p, bool labels)
 {
     uint32_t n = p->nodes.len;
-    tarjan t = {.labels = labels};
+    tarjan t = {.edges = table_edges(p, labels)};
     t.index = base_alloc_zero(n, sizeof *t.index);
     t.low = base_alloc(n * sizeof *t.low);
     t.order = base_alloc(n * sizeof *t.order);
     t.group = base_alloc(n * sizeof *t.group);
     memset(t.group, 0xff, n * sizeof *t.group);
     for (uint32_t i = 0; i < n; i++)
-        if (p->nodes.data[i].component == i && !t.index[i]) visit(p, &t, i);
+        if (p->nodes.data[i].component == i && !t.index[i]) visit(&t, i);
     return t;
 }
 
 static void free_tarjan(tarjan *t)
 {
+    free(t->edges.first);
+    free(t->edges.to);
     free(t->index);
     free(t->low);
     free(t->order);
@@ -107,104 +126,91 @@ static void free_tarjan(tarjan *t)
     vec_free(&t->visits);
 }
 
-/* Uses of a component that is about to be merged see what they have not seen yet of `all`. */
-static void catch_up(pta *p, uint32_t component, const pta_set *all)
+/* Uses of a component that is about to be merged see what they have not seen yet of `all`, of its first `count` keys. */
+static void catch_up(pta *p, uint32_t component, const pta_set *all, uint32_t count)
 {
     graph_node *c = &p->nodes.data[component];
     if (!c->used) return;
-    uint32_t fresh = c->fresh.len;
-    keys_sort(c->fresh.data, &fresh);
+    keys_sort(c->fresh.data, &c->fresh.len);
+    key_list unseen = {0};
+    for (uint32_t i = 0, f = 0, s = 0; i < count; i++) {
+        while (f < c->fresh.len && c->fresh.data[f] < all->keys[i])
+            f++;
+        while (s < c->set.len && c->set.keys[s] < all->keys[i])
+            s++;
+        bool known = s < c->set.len && c->set.keys[s] == all->keys[i];
+        bool fresh = f < c->fresh.len && c->fresh.data[f] == all->keys[i];
+        if (!known || fresh) vec_push(&unseen, all->keys[i]);
+    }
     uint32_t member = component;
     do {
         const graph_node *m = &p->nodes.data[member];
-        for (uint32_t u = 0; u < m->uses.len; u++) {
-            uint32_t f = 0, s = 0;
-            for (uint32_t i = 0; i < all->len; i++) {
-                while (f < fresh && c->fresh.data[f] < all->keys[i])
-                    f++;
-                while (s < c->set.len && c->set.keys[s] < all->keys[i])
-                    s++;
-                bool known = s < c->set.len && c->set.keys[s] == all->keys[i];
-                bool unseen = f < fresh && c->fresh.data[f] == all->keys[i];
-                if (!known || unseen) vec_push(&p->pending, (use_key){.use = m->uses.data[u], .key = all->keys[i]});
-            }
-        }
+        for (uint32_t u = 0; u < m->uses.len; u++)
+            for (uint32_t i = 0; i < unseen.len; i++)
+                vec_push(&p->pending, (use_key){.use = m->uses.data[u], .key = unseen.data[i]});
         member = m->next;
     } while (member != component);
+    vec_free(&unseen);
 }
 
-/* The union with the older rank of each key: that one was derived from outside of the cycle. Where it is not closed, a class
- * closes it, as young as the step at hand. */
-static void join_sets(pta_set *to, const pta_set *from, uint64_t rank, set_world world)
+/* The closed union of their sets, without what lies dormant in it. */
+static pta_set join_sets(const pta *p, const uint32_t *components, uint32_t count)
 {
-    pta_set out = {.cap = to->len + from->len};
-    out.keys = base_alloc((size_t)out.cap * sizeof *out.keys);
-    out.ranks = base_alloc((size_t)out.cap * sizeof *out.ranks);
-    uint32_t a = 0, b = 0;
-    while (a < to->len || b < from->len) {
-        bool has_a = a < to->len && (b >= from->len || to->keys[a] <= from->keys[b]);
-        bool has_b = b < from->len && (a >= to->len || from->keys[b] <= to->keys[a]);
-        out.keys[out.len] = has_a ? to->keys[a] : from->keys[b];
-        uint64_t oldest = has_a ? to->ranks[a] : UINT64_MAX;
-        if (has_b && from->ranks[b] < oldest) oldest = from->ranks[b];
-        out.ranks[out.len++] = oldest;
-        a += has_a;
-        b += has_b;
+    pta_set all = {0};
+    key_list keys = {0}, added = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const pta_set *set = &p->nodes.data[components[i]].set;
+        vec_reserve(&keys, keys.len + set->len);
+        if (set->len) memcpy(keys.data + keys.len, set->keys, set->len * sizeof *set->keys);
+        keys.len += set->len;
+        if (keys.len > 1 << 16 && keys.len > 2 * (keys.cap / 3)) keys_sort(keys.data, &keys.len); /* which drops what repeats */
     }
-    key_list close = {0}, added = {0};
-    for (uint32_t i = 0; i < out.len;) {
-        uint32_t object = key_object(out.keys[i]), end = i;
-        while (end < out.len && key_object(out.keys[end]) == object)
-            end++;
-        offset_t cover = set_closure(out.keys + i, end - i, world.shapes[object]);
-        if (cover && set_find(&out, key_make(object, cover)) == UINT32_MAX) vec_push(&close, key_make(object, cover));
-        i = end;
-    }
-    free(to->keys);
-    free(to->ranks);
-    *to = out;
-    set_add(to, close.data, close.len, rank, world, &added);
-    vec_free(&close);
+    keys_sort(keys.data, &keys.len);
+    set_add(&all, keys.data, keys.len, p->now, graph_world(p), &added);
+    vec_free(&keys);
     vec_free(&added);
-    set_count(to);
-    set_add(to, NULL, 0, rank, world, &added); /* wild by now, perhaps */
-    vec_free(&added);
+    return all;
 }
 
-static bool is_same(const pta_set *a, const pta_set *b)
+/* What the successors of some of them have not seen: what not all of them have, and their news. */
+static key_list join_deltas(const pta *p, const uint32_t *components, uint32_t count, const pta_set *all)
 {
-    return a->len == b->len && (!a->len || !memcmp(a->keys, b->keys, a->len * sizeof *a->keys));
+    key_list delta = {0};
+    uint32_t *have = base_alloc_zero(all->len + 1, sizeof *have);
+    for (uint32_t i = 0; i < count; i++) {
+        const graph_node *c = &p->nodes.data[components[i]];
+        for (uint32_t k = 0; k < c->set.len; k++) {
+            uint32_t at = set_find(all, c->set.keys[k]);
+            if (at != UINT32_MAX) have[at]++;
+        }
+        for (uint32_t k = 0; k < c->delta.len; k++)
+            vec_push(&delta, c->delta.data[k]);
+    }
+    for (uint32_t k = 0; k < all->len; k++)
+        if (have[k] < count) vec_push(&delta, all->keys[k]);
+    free(have);
+    keys_sort(delta.data, &delta.len);
+    return delta;
 }
 
 /* Merges components into the first of them. */
 static void merge(pta *p, const uint32_t *components, uint32_t count)
 {
-    pta_set all = {0};
-    for (uint32_t i = 0; i < count; i++)
-        join_sets(&all, &p->nodes.data[components[i]].set, p->now, graph_world(p));
-    bool same = true, used = false, word = true;
+    pta_set all = join_sets(p, components, count);
+    key_list delta = join_deltas(p, components, count, &all);
+    bool used = false, word = true, read = false;
     uint32_t tells = 0;
     for (uint32_t i = 0; i < count; i++) {
-        same &= is_same(&p->nodes.data[components[i]].set, &all);
         used |= p->nodes.data[components[i]].used;
         if (!tells) tells = p->nodes.data[components[i]].tells;
         word &= p->nodes.data[components[i]].word;
-        catch_up(p, components[i], &all);
+        read |= p->nodes.data[components[i]].read;
     }
-    key_list delta = {0};
-    for (uint32_t i = 0; same && i < count; i++) {
-        const graph_node *c = &p->nodes.data[components[i]];
-        for (uint32_t k = 0; k < c->delta.len; k++)
-            vec_push(&delta, c->delta.data[k]);
-    }
-    for (uint32_t i = 0; !same && i < all.len; i++) { /* what some member did not know */
-        bool everywhere = true;
-        for (uint32_t k = 0; k < count && everywhere; k++) {
-            const graph_node *c = &p->nodes.data[components[k]];
-            everywhere = set_find(&c->set, all.keys[i]) != UINT32_MAX && !c->delta.len;
-        }
-        if (!everywhere) vec_push(&delta, all.keys[i]);
-    }
+    /* what wild pointers have is told to the wilderness next: it lies dormant then */
+    bool told = set_is_wild(&all) && (!word || read);
+    uint32_t awake = told ? set_group(&all, SET_EXTERNAL_OBJECT + 1) : all.len;
+    for (uint32_t i = 0; i < count; i++)
+        catch_up(p, components[i], &all, awake);
     uint32_t first = components[0];
     for (uint32_t i = 0; i < count; i++) {
         graph_node *c = &p->nodes.data[components[i]];
@@ -223,12 +229,71 @@ static void merge(pta *p, const uint32_t *components, uint32_t count)
     }
     graph_node *c = &p->nodes.data[first];
     c->set = all;
-    c->delta.data = delta.data;
-    c->delta.len = delta.len;
-    c->delta.cap = delta.cap;
+    c->delta = delta;
     c->used = used;
     c->tells = tells;
     c->word = word;
+    c->read = read;
+}
+
+static void drop_edge(pta *p, uint32_t edge)
+{
+    p->edges.data[edge].to = NO_NODE;
+    vec_push(&p->free_edges, edge);
+    p->live_edges--;
+}
+
+/* Marks the edges of uses whose pointer is wild now that are there for keys which lie dormant: others bring what they bring. Only what
+ * the loader stores is not stored by others: it writes constants. */
+static bool *mark_dormant(const pta *p)
+{
+    bool *dormant = base_alloc_zero(p->edges.len + 1, sizeof *dormant);
+    uint32_t *wild = base_alloc_zero(p->uses.len + 1, sizeof *wild); /* per use: the component of its pointer, + 1 */
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        const graph_node *n = &p->nodes.data[i];
+        if (!n->uses.len || !set_is_wild(&p->nodes.data[n->component].set)) continue;
+        for (uint32_t u = 0; u < n->uses.len; u++)
+            wild[n->uses.data[u]] = n->component + 1;
+    }
+    for (uint32_t i = 0; i < p->edges.len; i++) {
+        const graph_edge *e = &p->edges.data[i];
+        if (e->to == NO_NODE || e->use == UINT32_MAX || !e->key || !wild[e->use]) continue;
+        if (graph_stmt(p, e->use)->kind == PTA_CALL) continue;
+        if (p->program->funcs.data[p->instances.data[p->uses.data[e->use].instance].func].loader) continue;
+        dormant[i] = set_covers(&p->nodes.data[wild[e->use] - 1].set, e->key, graph_world(p));
+    }
+    free(wild);
+    return dormant;
+}
+
+/* Takes the edges away that bring nothing more: inside of a component, beside others between the same two, and dormant ones. */
+static void drop_edges(pta *p)
+{
+    bool *dormant = mark_dormant(p);
+    uint32_t *reached = base_alloc_zero(p->nodes.len, sizeof *reached); /* per component: from where it is, + 1 */
+    for (uint32_t i = 0; i < p->nodes.len; i++) {
+        if (p->nodes.data[i].component != i) continue;
+        reached[i] = i + 1;
+        uint32_t member = i;
+        do {
+            id_list *out = &p->nodes.data[member].out;
+            uint32_t kept = 0;
+            for (uint32_t k = 0; k < out->len; k++) {
+                const graph_edge *e = &p->edges.data[out->data[k]];
+                uint32_t to = graph_component(p, e->to);
+                if (dormant[out->data[k]] || (!e->label && reached[to] == i + 1)) {
+                    drop_edge(p, out->data[k]);
+                    continue;
+                }
+                if (!e->label) reached[to] = i + 1;
+                out->data[kept++] = out->data[k];
+            }
+            out->len = kept;
+            member = p->nodes.data[member].next;
+        } while (member != i);
+    }
+    free(reached);
+    free(dormant);
 }
 
 static void number_levels(pta *p)
@@ -236,15 +301,11 @@ static void number_levels(pta *p)
     tarjan t = run_tarjan(p, true);
     uint32_t *level = base_alloc_zero(t.groups + 1, sizeof *level);
     for (uint32_t i = t.ordered; i-- > 0;) { /* predecessors first */
-        uint32_t component = t.order[i], group = t.group[component], member = component;
-        do {
-            const graph_node *m = &p->nodes.data[member];
-            for (uint32_t k = 0; k < m->out.len; k++) {
-                uint32_t to = t.group[graph_component(p, p->edges.data[m->out.data[k]].to)];
-                if (to != group && level[to] <= level[group]) level[to] = level[group] + 1;
-            }
-            member = m->next;
-        } while (member != component);
+        uint32_t component = t.order[i], group = t.group[component];
+        for (uint32_t k = t.edges.first[component]; k < t.edges.first[component + 1]; k++) {
+            uint32_t to = t.group[t.edges.to[k]];
+            if (to != group && level[to] <= level[group]) level[to] = level[group] + 1;
+        }
     }
     for (uint32_t i = 0; i < t.ordered; i++)
         p->nodes.data[t.order[i]].level = level[t.group[t.order[i]]];
@@ -269,6 +330,7 @@ void scc_collapse(pta *p)
         i = end;
     }
     free_tarjan(&t);
+    drop_edges(p);
     number_levels(p);
     p->lowest = 0;
     id_list woken = p->woken;

@@ -158,9 +158,16 @@ static void receive(pta *p, solve_lane *lane, uint32_t component, uint64_t rank)
     add_keys(p, lane, component, rank);
 }
 
+/* What a wild word holds, whoever loads it makes known. Where nothing will be deleted, nobody has to wait for that: a word that
+ * very many load from would send them all that it holds, for nothing. */
+static bool is_read(const pta *p, const graph_node *word)
+{
+    return p->options.once && word->read;
+}
+
 /* What components have that are wild becomes known to all wild pointers at once, before it goes any further: SET_WILD then
  * stands for it. */
-static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
+static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count, bool whole)
 {
     solve_lane *lane = &p->lanes[0];
     uint32_t wilderness = graph_component(p, p->wilderness);
@@ -172,9 +179,9 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
         if (components[i] == wilderness)
             for (uint32_t k = 0; k < c->delta.len; k++)
                 p->wild.data[key_object(c->delta.data[k])] |= SET_IN_WILD;
-        if (!set_is_wild(&c->set) || c->set.tame || c->word) continue;
-        bool first = !c->tells;
-        if (first) graph_make_wild(p, components[i]);
+        if (!set_is_wild(&c->set) || c->set.tame || (c->word && !is_read(p, c))) continue;
+        bool first = whole || !c->tells;
+        graph_make_wild(p, components[i]);
         c = &p->nodes.data[components[i]];
         const pta_key *keys = first ? c->set.keys : c->delta.data;
         for (uint32_t k = 0, n = first ? c->set.len : c->delta.len; k < n; k++) {
@@ -185,13 +192,20 @@ static void tell_wilderness(pta *p, const uint32_t *components, uint32_t count)
             vec_push(&lane->scratch_reasons, c->tells - 1);
         }
     }
-    if (!lane->scratch.len) return;
-    graph_next_step(p); /* younger than what was told */
-    add_keys(p, lane, wilderness, p->now);
-    graph_note(p, wilderness);
-    holders_note(p, wilderness);
-    graph_mark_dirty(p, wilderness);
-    graph_mark_woken(p, wilderness);
+    if (lane->scratch.len) {
+        graph_next_step(p); /* younger than what was told */
+        add_keys(p, lane, wilderness, p->now);
+        graph_note(p, wilderness);
+        holders_note(p, wilderness);
+        graph_mark_dirty(p, wilderness);
+        graph_mark_woken(p, wilderness);
+    }
+    for (uint32_t i = 0; p->options.once && i < count; i++) {
+        pta_set *set = &p->nodes.data[components[i]].set;
+        if (!set_is_wild(set) || set->tame) continue;
+        set_drop_covered(set, graph_world(p));
+        set_shrink(set);
+    }
 }
 
 /* Components in one step that are worth a second thread. The machine may be busy, and a thread that waits for another spins: only where
@@ -227,7 +241,7 @@ static void finish_step(pta *p)
 #pragma omp parallel for schedule(dynamic, 16) num_threads(p->lane_count) if (worth_sharing(p, all.len))
     for (uint32_t i = 0; i < all.len; i++)
         receive(p, &p->lanes[omp_get_thread_num()], all.data[i], p->now);
-    tell_wilderness(p, all.data, all.len);
+    tell_wilderness(p, all.data, all.len, false);
     for (uint32_t i = 0; i < all.len; i++) {
         graph_node *c = &p->nodes.data[all.data[i]];
         c->touched = false;
@@ -277,19 +291,42 @@ static bool step_level(pta *p)
     return true;
 }
 
+/* Wild words that somebody begins to load from. */
+static void tell_words(pta *p)
+{
+    id_list words = {0};
+    for (uint32_t i = 0; p->options.once && i < p->new_edges.len; i++) {
+        const graph_edge *e = &p->edges.data[p->new_edges.data[i]];
+        if (e->to == NO_NODE || e->from == NO_NODE || !p->nodes.data[e->from].word) continue;
+        if (p->nodes.data[e->to].word || p->nodes.data[graph_component(p, e->to)].set.tame) continue; /* they tell nothing either */
+        uint32_t component = graph_component(p, e->from);
+        graph_node *c = &p->nodes.data[component];
+        if (c->read) continue;
+        c->read = true;
+        if (set_is_wild(&c->set)) vec_push(&words, component);
+    }
+    tell_wilderness(p, words.data, words.len, true);
+    vec_free(&words);
+}
+
 /* The whole sets of the sources of new edges. */
 static void send_new_edges(pta *p)
 {
     prepare_lanes(p);
+    tell_words(p);
     solve_lane *lane = &p->lanes[0];
     map64 sent = {0};
     key_list normal = {0};
     for (uint32_t i = 0; i < p->new_edges.len; i++) {
-        const graph_edge *e = &p->edges.data[p->new_edges.data[i]];
+        graph_edge *e = &p->edges.data[p->new_edges.data[i]];
         if (e->to == NO_NODE) continue;
         uint32_t to = graph_component(p, e->to);
         if (e->from == NO_NODE) {
             send(p, lane, &e->key, 1, p->new_edges.data[i], to);
+            if (!p->options.once) continue;
+            e->to = NO_NODE; /* it is of no use any more */
+            vec_push(&p->free_edges, p->new_edges.data[i]);
+            p->live_edges--;
             continue;
         }
         uint32_t from = graph_component(p, e->from);
@@ -479,8 +516,8 @@ static void tell_merged(pta *p)
     id_list merged = {0};
     prepare_lanes(p);
     for (uint32_t i = 0; i < p->nodes.len; i++)
-        if (p->nodes.data[i].component == i && !p->nodes.data[i].tells && set_is_wild(&p->nodes.data[i].set)) vec_push(&merged, i);
-    tell_wilderness(p, merged.data, merged.len);
+        if (p->nodes.data[i].component == i && p->nodes.data[i].set.len > 1 && set_is_wild(&p->nodes.data[i].set)) vec_push(&merged, i);
+    tell_wilderness(p, merged.data, merged.len, true);
     vec_free(&merged);
 }
 
