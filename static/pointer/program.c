@@ -356,9 +356,9 @@ static void generate_module_of(pta_program *program, uint32_t m, const generate_
     uint32_t count = program->modules[m]->func_count;
     generated *all = base_alloc_zero(count, sizeof *all);
     bool *done = base_alloc_zero(count + 1, 1);
-    pta_reuse *reuse = program->maps->reuse, *before = reuse && program->wishes->before ? program->wishes->before->maps->reuse : NULL;
+    pta_reuse *reuse = program->maps->reuse;
     for (uint32_t f = 0; f < count && reuse; f++)
-        done[f] = reuse_take(reuse, before, program, map->first_func + f);
+        done[f] = reuse_take(reuse, program->wishes->before, program, map->first_func + f);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(jobs)
     for (uint32_t f = 0; f < count; f++)
         if (!done[f]) generate_function(program, about, map->first_func + f, &all[f]);
@@ -385,9 +385,10 @@ static void generate_all(pta_program *program, int jobs)
         passing_forget(known);
     pta_reuse *reuse = NULL;
     if (wishes && wishes->keep) {
-        reuse = program->maps->reuse = reuse_open(program, wishes->before ? wishes->before->maps->reuse : NULL);
+        pta_program *before = wishes->before && wishes->before->maps->reuse ? wishes->before : NULL;
+        reuse = program->maps->reuse = reuse_open(program, before);
         for (uint32_t m = 0; m < program->module_count; m++)
-            reuse_module(reuse, program, m, &about[m]);
+            reuse_module(reuse, program, before, m);
     }
     for (uint32_t m = 0; m < program->module_count; m++)
         generate_module_of(program, m, &about[m], jobs);
