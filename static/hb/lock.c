@@ -411,6 +411,8 @@ void hb_locks_close(hb *h)
     vec_free(&h->locks->place_lists);
     vec_free(&h->locks->all_places);
     map_free(&h->locks->place_map);
+    map_free(&h->locks->asked_map);
+    vec_free(&h->locks->asked);
     map_free(&h->locks->may_be);
     vec_free(&h->locks->names);
     map_free(&h->locks->name_map);

@@ -58,6 +58,12 @@ typedef struct {
     lock_name name;
 } lock_argument;
 
+typedef struct { /* what a pointer was found to lead to */
+    uint32_t instance;
+    pta_operand what;
+    uint32_t list;
+} lock_asked;
+
 typedef struct hb_locks {
     bool optional; /* with those that are taken on conditions: optional.c */
     lockset_table table;
@@ -74,6 +80,8 @@ typedef struct hb_locks {
     VEC(lock_places) place_lists; /* equal lists have one number; [LOCK_ANYWHERE]: none */
     VEC(pta_place) all_places;
     map64 place_map;
+    map64 asked_map; /* by pta_hash_in and distance: */
+    VEC(lock_asked) asked;
     map64 may_be;       /* lock and list of places: whether it may lie at one of them */
     map64 instance_map; /* func and context */
     VEC(uint64_t) kinds; /* per lock: of a LOCK_VALUE, where it lies; 0: unknown */

@@ -132,17 +132,33 @@ static uint32_t variable_lock(hb *h, uint32_t instance, const value_sum *sum, bo
     return found;
 }
 
+/* The list of what an argument may point to. Where pointers are wild, thousands of arguments have the same long one: it is made once
+ * for all whose facts are the same. */
+static uint32_t argument_places(hb *h, uint32_t instance, pta_operand what)
+{
+    pta_places places = {0};
+    if (what.var == PTA_NO_VAR) return lock_places_number(h, &places);
+    uint64_t hash = map_hash(pta_hash_in(h->p, instance, what.var) + (uint32_t)what.delta);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&h->locks->asked_map, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = h->locks->asked.len;
+            hb_points_to(h, instance, what, &places);
+            vec_push(&h->locks->asked, (lock_asked){instance, what, lock_places_number(h, &places)});
+            vec_free(&places);
+        }
+        const lock_asked *known = &h->locks->asked.data[*at];
+        if (known->what.delta == what.delta && pta_is_same_in(h->p, known->instance, known->what.var, instance, what.var))
+            return known->list;
+    }
+}
+
 static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
     pta_operand what = h->program->calls.data[call->call].args[arg];
-    pta_places places = {0};
-    if (what.var != PTA_NO_VAR) {
-        what.delta += (int32_t)add;
-        hb_points_to(h, instance, what, &places);
-    }
-    uint32_t list = lock_places_number(h, &places);
-    vec_free(&places);
+    if (what.var != PTA_NO_VAR) what.delta += (int32_t)add;
+    uint32_t list = argument_places(h, instance, what);
     value_sum sum = {0};
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;

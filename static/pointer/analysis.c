@@ -226,6 +226,22 @@ uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
+uint64_t pta_hash_in(const pta *p, uint32_t instance, uint32_t var)
+{
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, var)].set;
+    uint64_t hash = set->len;
+    for (uint32_t i = 0; i < set->len; i++)
+        hash = (hash ^ set->keys[i]) * 0x9e3779b97f4a7c15u;
+    return map_hash(hash);
+}
+
+bool pta_is_same_in(const pta *p, uint32_t instance, uint32_t var, uint32_t other_instance, uint32_t other)
+{
+    uint32_t a = shown_component(p, instance, var), b = shown_component(p, other_instance, other);
+    const pta_set *x = &p->nodes.data[a].set, *y = &p->nodes.data[b].set;
+    return a == b || (x->len == y->len && (!x->len || !memcmp(x->keys, y->keys, x->len * sizeof *x->keys)));
+}
+
 pta_place places_one(const pta *p, uint32_t object, offset_t at)
 {
     const graph_object *o = &p->objects.data[object];

@@ -40,7 +40,11 @@ static inline uint32_t generate_chosen_site(const generate_module *module, const
     return module->chosen[module->count + f->id];
 }
 
-/* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
+/* Whom a call names in the words of its module, which follows from the module alone; and which function of the program that is,
+ * in module number `m`. PTA_NO_FUNC: only the value of the target tells. */
+uint32_t generate_name(const lift_module *module, const lift_func *func, const ir_insn *call);
+uint32_t generate_named(const pta_program *program, const generate_module *module, uint32_t m, uint32_t name);
+/* Both. */
 uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call);
 void generate_function(const pta_program *program, const generate_module *module, uint32_t func, generated *out);
 /* march.c: pointers that march through an array as indices of it. */

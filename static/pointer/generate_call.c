@@ -5,41 +5,59 @@
 #include "static/pointer/passing.h"
 #include "static/pointer/typed.h"
 
-static uint32_t slot_func(const generator *g, uint64_t slot)
+/* --- whom a call names ---------------------------------------------------------------------------------------------------- */
+
+enum { NAME_NONE, NAME_UNKNOWN, NAME_PLT, NAME_FUNC, NAME_SLOT, NAME_BITS = 3 };
+
+static uint32_t name_of(uint32_t kind, uint64_t index)
 {
-    const image_reloc *reloc = image_reloc_at(g->img, slot);
-    if (!reloc || !reloc->slot) return PTA_NO_FUNC;
-    uint32_t site = g->module->slots[reloc - g->img->relocs];
-    if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
-        const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], reloc->target);
-        return f ? generate_chosen(g->module, f) : PTA_NO_FUNC;
-    }
-    if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
-    if (site == PTA_NO_SITE) return g->module->unknown;
-    return g->program->sites.data[site].kind == PTA_FUNCTION ? g->program->sites.data[site].func : PTA_NO_FUNC;
+    return kind | (uint32_t)index << NAME_BITS;
 }
 
-/* The function that a call names; PTA_NO_FUNC: only the value of the target tells. */
-static uint32_t named_callee(const generator *g, const ir_insn *call)
+uint32_t generate_name(const lift_module *module, const lift_func *func, const ir_insn *call)
 {
-    uint8_t flow = g->func->insns[call->insn].flow;
-    if (!call->imm) return PTA_NO_FUNC;
+    uint8_t flow = func->insns[call->insn].flow;
     uint64_t target = (uint64_t)call->imm;
-    if (flow == FLOW_CALL_SLOT || flow == FLOW_JUMP_SLOT) return slot_func(g, target);
-    const image_plt *plt = image_plt_at(g->img, target);
-    if (plt) {
-        uint32_t func = g->module->plts[plt - g->img->plts];
-        return func == PTA_NO_FUNC ? g->module->unknown : func;
+    if (!target) return NAME_NONE;
+    if (flow == FLOW_CALL_SLOT || flow == FLOW_JUMP_SLOT) {
+        const image_reloc *reloc = image_reloc_at(module->img, target);
+        return reloc && reloc->slot ? name_of(NAME_SLOT, (uint64_t)(reloc - module->img->relocs)) : NAME_NONE;
     }
-    const lift_func *f = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], target);
-    return f ? generate_chosen(g->module, f) : g->module->unknown;
+    const image_plt *plt = image_plt_at(module->img, target);
+    if (plt) return name_of(NAME_PLT, (uint64_t)(plt - module->img->plts));
+    const lift_func *f = lift_func_at(module, target);
+    return f ? name_of(NAME_FUNC, f->id) : NAME_UNKNOWN;
+}
+
+static uint32_t slot_func(const pta_program *program, const generate_module *module, uint32_t m, uint32_t index)
+{
+    const image_reloc *reloc = &program->modules[m]->img->relocs[index];
+    uint32_t site = module->slots[index];
+    if (reloc->kind == IMAGE_REL_ADDR && site == PTA_NO_SITE) {
+        const lift_func *f = lift_func_at(program->modules[m], reloc->target);
+        return f ? generate_chosen(module, f) : PTA_NO_FUNC;
+    }
+    if (reloc->kind != IMAGE_REL_SYMBOL && reloc->kind != IMAGE_REL_ADDR) return PTA_NO_FUNC;
+    if (site == PTA_NO_SITE) return module->unknown;
+    return program->sites.data[site].kind == PTA_FUNCTION ? program->sites.data[site].func : PTA_NO_FUNC;
+}
+
+uint32_t generate_named(const pta_program *program, const generate_module *module, uint32_t m, uint32_t name)
+{
+    uint32_t index = name >> NAME_BITS;
+    switch (name & ((1u << NAME_BITS) - 1)) {
+    case NAME_NONE: return PTA_NO_FUNC;
+    case NAME_PLT: return module->plts[index] == PTA_NO_FUNC ? module->unknown : module->plts[index];
+    case NAME_FUNC: return module->chosen[index];
+    case NAME_SLOT: return slot_func(program, module, m, index);
+    default: return module->unknown;
+    }
 }
 
 uint32_t generate_callee(const pta_program *program, const generate_module *module, uint32_t func, const ir_insn *call)
 {
     const pta_func *f = &program->funcs.data[func];
-    return named_callee(&(generator){.program = program, .module = module, .img = program->modules[f->module]->img, .func = f->lift,
-                                     .ir = f->lift->ir, .func_id = func}, call);
+    return generate_named(program, module, f->module, generate_name(program->modules[f->module], f->lift, call));
 }
 
 /* `__tls_get_addr(&{module, offset})`: the place in the TLS block that the two words name. */
@@ -285,7 +303,7 @@ void generate_call(generator *g, ir_value v)
     const ir_insn *insn = &g->ir->insns[v];
     const ir_value *args = g->ir->args + insn->a;
     bool tail = insn->op == IR_TAIL;
-    pta_call call = {.func = named_callee(g, insn), .target = {PTA_NO_VAR, 0}, .ret = PTA_NO_VAR, .ret2 = PTA_NO_VAR,
+    pta_call call = {.func = generate_callee(g->program, g->module, g->func_id, insn), .target = {PTA_NO_VAR, 0}, .ret = PTA_NO_VAR, .ret2 = PTA_NO_VAR,
                      .caller = g->func_id, .addr = g->func->insns[insn->insn].addr,
                      .in_loop = g->ir->blocks[g->block].loop != 0};
     if (call.func == g->module->unknown) g->out->unknown_calls++;

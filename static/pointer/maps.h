@@ -15,7 +15,12 @@ typedef struct {
     uint32_t count, capacity;
 } name_map;
 
+enum { PTA_NO_MODULE = UINT32_MAX };
+
 typedef struct {
+    uintptr_t at;        /* the lift_module */
+    uint64_t generation; /* another may lie where it was */
+    uint32_t was;        /* its number in the program before, or PTA_NO_MODULE: it was not there */
     address_space statics, tls;
     uint32_t first_func, first_function_site;
     uint32_t *slots, *plts;
@@ -32,6 +37,7 @@ struct pta_maps {
     uint32_t messages; /* site */
     uint32_t *function_sites; /* of models, by function */
     uint32_t function_site_count;
+    struct passing_memo *passing; /* passing.c; NULL: as below */
     struct pta_reuse *reuse; /* reuse.c; NULL: no program comes after this one */
 };
 

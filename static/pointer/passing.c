@@ -12,21 +12,15 @@
 
 #include <stdlib.h>
 
-#include "static/pointer/form.h"
 #include "static/pointer/kinds.h"
+#include "static/pointer/map.h"
+#include "static/pointer/maps.h"
 
 typedef struct {
-    ir_value call;
-    uint32_t callee; /* PTA_NO_FUNC: of a pointer */
-} passing_call;
-
-typedef struct {
-    const ir_func *ir; /* NULL: no code */
-    bool *wanted;      /* per value: somebody reads it, here or in another function */
-    VEC(passing_call) calls;
-    uint8_t sure;      /* arguments that are read, or declared */
+    passing_local *local; /* of a function with code, or NULL */
+    uint32_t *callees;    /* per call; PTA_NO_FUNC: of a pointer */
+    uint8_t sure;         /* arguments that are read, or declared */
     bool gives2, queued;
-    bool pair;         /* it is declared to return two registers */
 } passing_func;
 
 typedef struct {
@@ -39,62 +33,14 @@ typedef struct {
     passing_func *funcs;
     uint32_t *first; /* per function: its direct calls in `sites` */
     passing_site *sites;
-    VEC(uint64_t) work; /* func << 32 | value */
-    VEC(uint32_t) seconds; /* functions whose second result is wanted */
-    bool pointers_give2; /* somebody reads the second result of a call through a pointer */
-    bool *taken, *outside; /* per function: its address is taken; it may be called from outside */
+    uint32_t *callees;      /* of all functions */
+    bool *wanted;           /* per call, as `callees`: its second result */
+    VEC(uint32_t) results;  /* calls of one function whose second results are wanted */
+    VEC(uint64_t) work;     /* func << 32 | argument that is read */
+    VEC(uint32_t) seconds;  /* functions whose second result is wanted */
+    bool pointers_give2;    /* somebody reads the second result of a call through a pointer */
+    bool *taken, *outside;  /* per function: its address is taken; it may be called from outside */
 } passing;
-
-static const uint8_t call_args[PASSING_ARGS] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX, IR_CALL_R8, IR_CALL_R9};
-static const uint8_t arg_of[IR_FLAGS] = { /* + 1 */
-    [IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1,
-    [IR_RCX] = PTA_RCX + 1, [IR_R8] = PTA_R8 + 1,   [IR_R9] = PTA_R9 + 1,
-};
-
-static bool is_argument(const ir_insn *insn)
-{
-    return insn->op == IR_ENTRY && insn->var < IR_FLAGS && arg_of[insn->var];
-}
-
-/* --- declarations --------------------------------------------------------------------------------------------------------- */
-
-static bool is_aggregate(const image_type *type)
-{
-    return !type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION || type->kind == IMAGE_TYPE_ARRAY ||
-           type->kind == IMAGE_TYPE_OTHER;
-}
-
-/* The most registers that a value of a type may need. */
-static unsigned most_registers(const image_type *type)
-{
-    if (is_aggregate(type)) return 2;
-    return type->kind == IMAGE_TYPE_FLOAT ? 0 : type->size > 8 ? 2 : 1;
-}
-
-static const image_function *declaration(const pta_program *program, const pta_func *f)
-{
-    const image *img = program->modules[f->module]->img;
-    const image_function *debug = img->has_debug ? image_function_at(img, f->lift->entry) : NULL;
-    return debug && debug->start == f->lift->entry ? debug : NULL;
-}
-
-/* A function whose name has a suffix is a compiler's variant, with other arguments than declared. */
-static void read_declaration(pta_program *program, uint32_t func, passing_func *about)
-{
-    pta_func *f = &program->funcs.data[func];
-    const image_function *debug = declaration(program, f);
-    f->takes = PASSING_ALL;
-    f->gives = PASSING_RET | PASSING_RET2;
-    if (!debug) return;
-    about->pair = debug->returns && most_registers(debug->returns) > 1;
-    if (!about->pair) f->gives = PASSING_RET;
-    if (strchr(f->name, '.')) return;
-    unsigned count = debug->returns && is_aggregate(debug->returns);
-    for (uint32_t i = 0; i < debug->parameter_count && count < PASSING_ARGS; i++)
-        count += most_registers(debug->variables[i].type);
-    f->takes = count < PASSING_ARGS ? (uint16_t)((1u << count) - 1) : PASSING_ALL;
-    about->sure = (uint8_t)f->takes;
-}
 
 /* What a model mentions. */
 static void read_model(const pta_program *program, uint32_t func, passing_func *about)
@@ -121,30 +67,26 @@ static void read_model(const pta_program *program, uint32_t func, passing_func *
 
 /* --- use ------------------------------------------------------------------------------------------------------------------ */
 
-static void want(passing *p, uint32_t func, ir_value v)
+static void want_argument(passing *p, uint32_t func, unsigned argument)
 {
-    if (!v || p->funcs[func].wanted[v]) return;
-    p->funcs[func].wanted[v] = true;
-    vec_push(&p->work, (uint64_t)func << 32 | v);
+    if (p->funcs[func].sure >> argument & 1) return;
+    p->funcs[func].sure |= (uint8_t)(1u << argument);
+    vec_push(&p->work, (uint64_t)func << 32 | argument);
+}
+
+static void want_arguments(passing *p, uint32_t func, uint8_t bits)
+{
+    for (unsigned a = 0; a < PASSING_ARGS; a++)
+        if (bits >> a & 1) want_argument(p, func, a);
 }
 
 /* What is in the second return register when a function ends; tail calls leave it to their callees. */
 static void want_second(passing *p, uint32_t func)
 {
     passing_func *f = &p->funcs[func];
-    if (f->gives2 || !f->ir || !(p->program->funcs.data[func].gives & PASSING_RET2)) return;
+    if (f->gives2 || !f->callees || !(p->program->funcs.data[func].gives & PASSING_RET2)) return;
     f->gives2 = true;
     vec_push(&p->seconds, func);
-}
-
-static void follow_second(passing *p, uint32_t func)
-{
-    const passing_func *f = &p->funcs[func];
-    for (ir_value v = 1; v < f->ir->insn_count; v++)
-        if (f->ir->insns[v].op == IR_RET) want(p, func, f->ir->args[f->ir->insns[v].a + IR_RET_RDX]);
-    for (uint32_t i = 0; i < f->calls.len; i++)
-        if (f->ir->insns[f->calls.data[i].call].op == IR_TAIL && f->calls.data[i].callee != PTA_NO_FUNC)
-            want_second(p, f->calls.data[i].callee);
 }
 
 static void want_second_of(passing *p, uint32_t callee)
@@ -158,70 +100,83 @@ static void want_second_of(passing *p, uint32_t callee)
     }
 }
 
-static void want_argument(passing *p, uint32_t func, unsigned argument)
+static void push_seconds(passing *p, uint32_t func, uint32_t entry)
 {
-    passing_func *f = &p->funcs[func];
-    f->sure |= (uint8_t)(1u << argument);
+    const passing_func *f = &p->funcs[func];
+    uint32_t low = 0, high = f->local->seconds.len;
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+        if (f->local->seconds.data[mid].entry < entry)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < f->local->seconds.len && f->local->seconds.data[low].entry == entry; low++) {
+        uint32_t call = f->local->seconds.data[low].call;
+        bool *wanted = &p->wanted[f->callees - p->callees + call];
+        if (!*wanted) vec_push(&p->results, call);
+        *wanted = true;
+    }
+}
+
+/* The second results that are wanted at an entry, and what they may still be from before their calls. */
+static void want_seconds(passing *p, uint32_t func, uint32_t entry)
+{
+    push_seconds(p, func, entry);
+    while (p->results.len) {
+        uint32_t call = p->results.data[--p->results.len];
+        push_seconds(p, func, passing_spared(call));
+        want_second_of(p, p->funcs[func].callees[call]);
+    }
+}
+
+static void follow_second(passing *p, uint32_t func)
+{
+    const passing_func *f = &p->funcs[func];
+    want_arguments(p, func, f->local->ended);
+    want_seconds(p, func, PASSING_ENDED);
+    for (uint32_t i = 0; i < f->local->calls.len; i++)
+        if (f->local->calls.data[i].tail && f->callees[i] != PTA_NO_FUNC) want_second(p, f->callees[i]);
+}
+
+/* What callers pass there is wanted. */
+static void follow_argument(passing *p, uint32_t func, unsigned argument)
+{
     for (uint32_t i = p->first[func]; i < p->first[func + 1]; i++) {
-        const passing_func *caller = &p->funcs[p->sites[i].func];
-        const ir_insn *call = &caller->ir->insns[caller->calls.data[p->sites[i].call].call];
-        want(p, p->sites[i].func, caller->ir->args[call->a + call_args[argument]]);
+        uint32_t caller = p->sites[i].func;
+        uint8_t from = p->funcs[caller].local->calls.data[p->sites[i].call].from[argument];
+        want_arguments(p, caller, from & PASSING_ALL);
+        if (from & PASSING_SECOND) want_seconds(p, caller, passing_entry(p->sites[i].call, argument));
     }
 }
 
-/* What a wanted value is made of. */
-static void follow(passing *p, uint32_t func, ir_value v)
+/* Whether a function computes its second result for nothing else; `declared`: arguments that each function surely reads. Those of
+ * functions behind it are not asked, which keeps the answer what it was when values were followed one by one. */
+static bool means_second(const passing *p, uint32_t func, const uint8_t *declared)
 {
-    passing_func *f = &p->funcs[func];
-    const ir_insn *insn = &f->ir->insns[v];
-    if (is_argument(insn)) {
-        want_argument(p, func, arg_of[insn->var] - 1u);
-    } else if (insn->op == IR_COPY || insn->op == IR_EXTRACT) {
-        want(p, func, insn->a);
-    } else if (insn->op == IR_PHI) {
-        for (uint32_t i = 0; i < insn->b; i++)
-            want(p, func, f->ir->args[insn->a + i]);
-    } else if (insn->op == IR_RESULT || insn->op == IR_CLOBBER) {
-        want(p, func, insn->b);
-        for (uint32_t i = 0; insn->op == IR_RESULT && insn->var == IR_RDX && i < f->calls.len; i++)
-            if (f->calls.data[i].call == insn->a) want_second_of(p, f->calls.data[i].callee);
-    }
-}
-
-/* Whether a value that is in the second return register at the end was computed to be there. */
-static bool is_meant(const passing_func *f, ir_value v, unsigned depth)
-{
-    enum { DEPTH = 4 };
-    const ir_insn *insn = &f->ir->insns[v];
-    if (!v || depth > DEPTH || f->wanted[v]) return false;
-    if (insn->op == IR_PHI) {
-        for (uint32_t i = 0; i < insn->b; i++)
-            if (!is_meant(f, f->ir->args[insn->a + i], depth + 1)) return false;
-        return insn->b > 0;
-    }
-    return insn->op != IR_ENTRY && insn->op != IR_RESULT && insn->op != IR_CLOBBER && insn->op != IR_UNDEF && insn->op != IR_OPAQUE;
-}
-
-static bool means_second(const passing_func *f)
-{
-    bool ends = false;
-    for (ir_value v = 1; f->ir && v < f->ir->insn_count; v++) {
-        if (f->ir->insns[v].op != IR_RET) continue;
-        if (!is_meant(f, f->ir->args[f->ir->insns[v].a + IR_RET_RDX], 0)) return false;
-        ends = true;
-    }
-    return ends;
+    const passing_func *f = &p->funcs[func];
+    if (!f->local || !f->local->means_second) return false;
+    for (uint32_t i = 0; i < f->local->calls.len; i++)
+        if (f->callees[i] <= func && declared[f->callees[i]] & f->local->calls.data[i].meant) return false;
+    return true;
 }
 
 static void find_wanted(passing *p)
 {
-    for (uint32_t f = 0; f < p->program->funcs.len; f++) {
-        const passing_func *func = &p->funcs[f];
-        for (ir_value v = 1; func->ir && v < func->ir->insn_count; v++)
-            if (func->wanted[v]) vec_push(&p->work, (uint64_t)f << 32 | v);
+    uint32_t count = p->program->funcs.len;
+    uint8_t *declared = base_alloc(count);
+    for (uint32_t f = 0; f < count; f++) {
+        declared[f] = p->funcs[f].sure;
         for (unsigned a = 0; a < PASSING_ARGS; a++)
-            if (func->sure >> a & 1) want_argument(p, f, a);
-        if (p->outside[f] || func->pair || means_second(func)) want_second(p, f);
+            if (declared[f] >> a & 1) vec_push(&p->work, (uint64_t)f << 32 | a);
+    }
+    for (uint32_t f = 0; f < count; f++) {
+        const passing_local *local = p->funcs[f].local;
+        if (local && p->funcs[f].callees) {
+            want_arguments(p, f, local->used);
+            want_seconds(p, f, PASSING_USED);
+        }
+        if (p->outside[f] || (local && local->pair) || means_second(p, f, declared)) want_second(p, f);
     }
     while (p->work.len || p->seconds.len) {
         if (p->seconds.len) {
@@ -229,8 +184,9 @@ static void find_wanted(passing *p)
             continue;
         }
         uint64_t item = p->work.data[--p->work.len];
-        follow(p, (uint32_t)(item >> 32), (uint32_t)item);
+        follow_argument(p, (uint32_t)(item >> 32), (unsigned)(item & UINT32_MAX));
     }
+    free(declared);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------------------- */
@@ -240,7 +196,8 @@ static bool is_left(const pta_program *program, const ir_insn *insn, const pta_f
 {
     if (insn->op == IR_UNDEF) return true;
     if (insn->op == IR_CLOBBER) return insn->var < IR_FLAGS;
-    if (is_argument(insn)) return !(f->takes >> (arg_of[insn->var] - 1u) & 1);
+    unsigned argument = passing_argument(insn);
+    if (argument) return !(f->takes >> (argument - 1) & 1);
     if (insn->op != IR_RESULT || (insn->var != IR_RAX && insn->var != IR_RDX)) return false;
     uint8_t which = insn->var == IR_RAX ? PASSING_RET : PASSING_RET2;
     if (callee == PTA_NO_FUNC || callee == program->unknown) return which == PASSING_RET2 && !wanted;
@@ -307,7 +264,7 @@ static bool *find_read(const pta_program *program, const pta_func *f, const uint
         const ir_insn *insn = &ir->insns[v];
         if (insn->op == IR_RET && f->gives & PASSING_RET2) wanted[ir->args[insn->a + IR_RET_RDX]] = true;
         for (unsigned a = 0; callees[v] != PTA_NO_FUNC && a < PASSING_ARGS; a++)
-            if (program->funcs.data[callees[v]].takes >> a & 1) wanted[ir->args[insn->a + call_args[a]]] = true;
+            if (program->funcs.data[callees[v]].takes >> a & 1) wanted[ir->args[insn->a + passing_call_args[a]]] = true;
     }
     for (bool changed = true; changed;) {
         changed = false;
@@ -337,12 +294,49 @@ bool *passing_leavings(const pta_program *program, const generate_module *about,
     return left;
 }
 
+/* All that the leavings of a function depend on besides its code. */
+static uint64_t leavings_known(const passing *p, uint32_t func)
+{
+    const passing_func *f = &p->funcs[func];
+    const pta_func *funcs = p->program->funcs.data;
+    uint64_t hash = map_hash((uint64_t)funcs[func].takes << 8 | funcs[func].gives);
+    for (uint32_t i = 0; i < f->local->calls.len; i++) {
+        uint32_t callee = f->callees[i];
+        uint64_t one = callee == PTA_NO_FUNC          ? 0
+                       : callee == p->program->unknown ? 1
+                                                       : 2 | (uint64_t)funcs[callee].gives << 8 | (uint64_t)funcs[callee].takes << 16;
+        hash = map_hash(hash * 31 + one);
+    }
+    return hash;
+}
+
+/* Per call of a function: bits of the arguments that are leavings. */
+static const uint8_t *leavings_of(const passing *p, uint32_t func)
+{
+    const passing_func *f = &p->funcs[func];
+    uint64_t known = leavings_known(p, func);
+    for (uint32_t i = 0; i < f->local->left.len; i++)
+        if (f->local->left.data[i].known == known) return f->local->left.data[i].bits;
+    const pta_func *of = &p->program->funcs.data[func];
+    const ir_func *ir = of->lift->ir;
+    uint8_t *bits = base_alloc_zero(f->local->calls.len + 1, 1);
+    bool *left = passing_leavings(p->program, &p->about[of->module], func);
+    for (uint32_t i = 0; i < f->local->calls.len; i++)
+        for (unsigned a = 0; a < PASSING_ARGS; a++) {
+            ir_value v = ir->args[ir->insns[f->local->calls.data[i].call].a + passing_call_args[a]];
+            if (v && left[v]) bits[i] |= (uint8_t)(1u << a);
+        }
+    free(left);
+    vec_push(&f->local->left, (passing_left){known, bits});
+    return bits;
+}
+
 /* A function that one call passes leavings in a register to takes no argument there, unless it reads it. */
 static void blame_calls(passing *p)
 {
     VEC(uint32_t) queue = {0};
     for (uint32_t f = 0; f < p->program->funcs.len; f++) {
-        if (!p->funcs[f].ir) continue;
+        if (!p->funcs[f].callees) continue;
         p->funcs[f].queued = true;
         vec_push(&queue, f);
     }
@@ -350,25 +344,64 @@ static void blame_calls(passing *p)
         uint32_t func = queue.data[--queue.len];
         passing_func *f = &p->funcs[func];
         f->queued = false;
-        bool *left = passing_leavings(p->program, &p->about[p->program->funcs.data[func].module], func);
-        for (uint32_t i = 0; i < f->calls.len; i++) {
-            uint32_t callee = f->calls.data[i].callee;
+        const uint8_t *left = leavings_of(p, func);
+        for (uint32_t i = 0; i < f->local->calls.len; i++) {
+            uint32_t callee = f->callees[i];
             passing_func *to = callee == PTA_NO_FUNC ? NULL : &p->funcs[callee];
-            for (unsigned a = 0; to && to->ir && a < PASSING_ARGS; a++) {
-                uint16_t bit = (uint16_t)(1u << a), *takes = &p->program->funcs.data[callee].takes;
-                ir_value v = f->ir->args[f->ir->insns[f->calls.data[i].call].a + call_args[a]];
-                if (to->sure & bit || !(*takes & bit) || !v || !left[v]) continue;
-                *takes &= (uint16_t)~bit;
-                if (!to->queued) vec_push(&queue, callee);
-                to->queued = true;
-            }
+            if (!to || !to->callees) continue;
+            uint16_t *takes = &p->program->funcs.data[callee].takes, blamed = (uint16_t)(left[i] & *takes & ~to->sure);
+            if (!blamed) continue;
+            *takes &= (uint16_t)~blamed;
+            if (!to->queued) vec_push(&queue, callee);
+            to->queued = true;
         }
-        free(left);
     }
     vec_free(&queue);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------------------------ */
+
+struct passing_memo {
+    passing_local *locals; /* of the functions of all modules, which come first in a program */
+    uint32_t *first;       /* per module */
+    uint32_t module_count, count;
+};
+
+/* What is known of each function alone: from before, where its module was there, or read. */
+static passing_memo *open_memo(const pta_program *program, passing_memo *before)
+{
+    passing_memo *memo = base_alloc_zero(1, sizeof *memo);
+    memo->module_count = program->module_count;
+    memo->first = base_alloc_zero(program->module_count + 1, sizeof *memo->first);
+    for (uint32_t m = 0; m < program->module_count; m++)
+        memo->first[m + 1] = memo->first[m] + program->modules[m]->func_count;
+    memo->count = memo->first[program->module_count];
+    memo->locals = base_alloc_zero(memo->count + 1, sizeof *memo->locals);
+    for (uint32_t m = 0; m < program->module_count; m++) {
+        uint32_t was = program->maps->modules[m].was;
+        for (uint32_t f = 0; f < program->modules[m]->func_count; f++) {
+            passing_local *local = &memo->locals[memo->first[m] + f], *old = NULL;
+            if (before && was != PTA_NO_MODULE) old = &before->locals[before->first[was] + f];
+            if (old && old->known) {
+                *local = *old;
+                *old = (passing_local){0};
+            } else {
+                passing_read(program->modules[m], program->modules[m]->funcs[f], local);
+            }
+        }
+    }
+    return memo;
+}
+
+void passing_forget(passing_memo *memo)
+{
+    if (!memo) return;
+    for (uint32_t i = 0; i < memo->count; i++)
+        passing_local_free(&memo->locals[i]);
+    free(memo->locals);
+    free(memo->first);
+    free(memo);
+}
 
 static void note_address(const passing *p, bool *noted, uint32_t module, uint64_t addr)
 {
@@ -388,19 +421,22 @@ static void note_addresses(const passing *p, uint32_t module)
     }
 }
 
-static void read_code(passing *p, uint32_t func)
+/* Its declaration, and the functions that it names. */
+static void read_code(passing *p, uint32_t func, passing_local *local, uint32_t *callees)
 {
     passing_func *f = &p->funcs[func];
-    const pta_func *of = &p->program->funcs.data[func];
-    f->ir = of->lift->ir;
-    f->wanted = kinds_used(f->ir);
-    for (ir_value v = 1; v < f->ir->insn_count; v++) {
-        const ir_insn *insn = &f->ir->insns[v];
-        if (insn->op == IR_ADDRESS || insn->op == IR_CONST) note_address(p, p->taken, of->module, (uint64_t)insn->imm);
-        if (insn->op != IR_CALL && insn->op != IR_TAIL) continue;
-        uint32_t callee = generate_callee(p->program, &p->about[of->module], func, insn);
-        vec_push(&f->calls, (passing_call){v, callee});
-        if (callee != PTA_NO_FUNC) p->first[callee + 2]++;
+    pta_func *of = &p->program->funcs.data[func];
+    f->local = local;
+    f->sure = local->sure;
+    of->takes = local->takes;
+    of->gives = local->gives;
+    if (!of->lift->ir) return;
+    f->callees = callees;
+    for (uint32_t i = 0; i < local->taken.len; i++)
+        p->taken[p->program->maps->modules[of->module].first_func + local->taken.data[i]] = true;
+    for (uint32_t i = 0; i < local->calls.len; i++) {
+        callees[i] = generate_named(p->program, &p->about[of->module], of->module, local->calls.data[i].name);
+        if (callees[i] != PTA_NO_FUNC) p->first[callees[i] + 2]++;
     }
 }
 
@@ -412,45 +448,54 @@ static void group_calls(passing *p)
         p->first[f + 2] += p->first[f + 1];
     p->sites = base_alloc((size_t)p->first[count + 1] * sizeof *p->sites);
     for (uint32_t f = 0; f < count; f++)
-        for (uint32_t i = 0; i < p->funcs[f].calls.len; i++)
-            if (p->funcs[f].calls.data[i].callee != PTA_NO_FUNC)
-                p->sites[p->first[p->funcs[f].calls.data[i].callee + 1]++] = (passing_site){f, i};
+        for (uint32_t i = 0; p->funcs[f].callees && i < p->funcs[f].local->calls.len; i++)
+            if (p->funcs[f].callees[i] != PTA_NO_FUNC)
+                p->sites[p->first[p->funcs[f].callees[i] + 1]++] = (passing_site){f, i};
 }
 
-void passing_find(pta_program *program, const generate_module *about)
+passing_memo *passing_find(pta_program *program, const generate_module *about, passing_memo *before)
 {
     passing p = {.program = program, .about = about};
     uint32_t count = program->funcs.len;
+    size_t call_count = 0;
     p.funcs = base_alloc_zero(count, sizeof *p.funcs);
     p.first = base_alloc_zero(count + 2, sizeof *p.first);
     p.taken = base_alloc_zero(count, sizeof *p.taken);
     p.outside = base_alloc_zero(count, sizeof *p.outside);
     for (uint32_t m = 0; m < program->module_count; m++)
         note_addresses(&p, m);
+    passing_memo *memo = open_memo(program, before);
+    for (uint32_t i = 0; i < memo->count; i++)
+        call_count += memo->locals[i].calls.len;
+    p.callees = base_alloc((call_count + memo->count) * sizeof *p.callees);
+    p.wanted = base_alloc_zero(call_count + memo->count, sizeof *p.wanted);
+    uint32_t *callees = p.callees;
     for (uint32_t f = 0; f < count; f++) {
-        if (!program->funcs.data[f].lift) {
+        const pta_func *func = &program->funcs.data[f];
+        if (!func->lift) {
             read_model(program, f, &p.funcs[f]);
             continue;
         }
-        read_declaration(program, f, &p.funcs[f]);
-        if (program->funcs.data[f].lift->ir) read_code(&p, f);
+        passing_local *local = &memo->locals[memo->first[func->module] + func->lift->id];
+        read_code(&p, f, local, callees);
+        callees += local->calls.len + 1; /* so that one without calls has a place of its own, too */
     }
     group_calls(&p);
     find_wanted(&p);
     for (uint32_t f = 0; f < count; f++) {
         program->funcs.data[f].takes |= p.funcs[f].sure;
-        if (p.funcs[f].ir && !p.funcs[f].gives2) program->funcs.data[f].gives &= (uint8_t)~PASSING_RET2;
+        if (p.funcs[f].callees && !p.funcs[f].gives2) program->funcs.data[f].gives &= (uint8_t)~PASSING_RET2;
     }
     blame_calls(&p);
-    for (uint32_t f = 0; f < count; f++) {
-        free(p.funcs[f].wanted);
-        vec_free(&p.funcs[f].calls);
-    }
     free(p.funcs);
     free(p.first);
     free(p.sites);
+    free(p.callees);
+    free(p.wanted);
+    vec_free(&p.results);
     free(p.taken);
     free(p.outside);
     vec_free(&p.work);
     vec_free(&p.seconds);
+    return memo;
 }

@@ -322,6 +322,10 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
  * all of a pointer that may point nearly anywhere. */
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
 
+/* Whether two variables surely point to the same, without listing it, and a hash that is the same then; of this result alone. Cheap. */
+bool pta_is_same_in(const pta *p, uint32_t instance, uint32_t var, uint32_t other_instance, uint32_t other);
+uint64_t pta_hash_in(const pta *p, uint32_t instance, uint32_t var);
+
 /* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
 

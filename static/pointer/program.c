@@ -356,9 +356,9 @@ static void generate_module_of(pta_program *program, uint32_t m, const generate_
     uint32_t count = program->modules[m]->func_count;
     generated *all = base_alloc_zero(count, sizeof *all);
     bool *done = base_alloc_zero(count + 1, 1);
-    pta_reuse *reuse = program->maps->reuse, *before = reuse && program->wishes->before ? program->wishes->before->maps->reuse : NULL;
+    pta_reuse *reuse = program->maps->reuse;
     for (uint32_t f = 0; f < count && reuse; f++)
-        done[f] = reuse_take(reuse, before, program, map->first_func + f);
+        done[f] = reuse_take(reuse, program->wishes->before, program, map->first_func + f);
 #pragma omp parallel for schedule(dynamic, 16) num_threads(jobs)
     for (uint32_t f = 0; f < count; f++)
         if (!done[f]) generate_function(program, about, map->first_func + f, &all[f]);
@@ -378,12 +378,17 @@ static void generate_all(pta_program *program, int jobs)
     for (uint32_t m = 0; m < program->module_count; m++)
         about[m] = about_module(program, m);
     const pta_wishes *wishes = program->wishes;
-    passing_find(program, about);
+    passing_memo *known = passing_find(program, about, wishes && wishes->before ? wishes->before->maps->passing : NULL);
+    if (wishes && wishes->keep)
+        program->maps->passing = known;
+    else
+        passing_forget(known);
     pta_reuse *reuse = NULL;
     if (wishes && wishes->keep) {
-        reuse = program->maps->reuse = reuse_open(program, wishes->before ? wishes->before->maps->reuse : NULL);
+        pta_program *before = wishes->before && wishes->before->maps->reuse ? wishes->before : NULL;
+        reuse = program->maps->reuse = reuse_open(program, before);
         for (uint32_t m = 0; m < program->module_count; m++)
-            reuse_module(reuse, program, m, &about[m]);
+            reuse_module(reuse, program, before, m);
     }
     for (uint32_t m = 0; m < program->module_count; m++)
         generate_module_of(program, m, &about[m], jobs);
@@ -411,6 +416,22 @@ static void replace_bodies(pta_program *program)
     }
 }
 
+/* Which modules the program before had, too. */
+static void identify_modules(pta_program *program, const pta_program *before)
+{
+    for (uint32_t m = 0; m < program->module_count; m++) {
+        module_map *map = &program->maps->modules[m];
+        map->at = (uintptr_t)program->modules[m];
+        map->generation = program->modules[m]->generation;
+        map->was = PTA_NO_MODULE;
+        uint32_t at = m; /* nearly always where it was */
+        for (uint32_t tries = 0; before && before->maps->reuse && tries < before->module_count && map->was == PTA_NO_MODULE; tries++) {
+            const module_map *old = &before->maps->modules[(at + tries) % before->module_count];
+            if (old->at == map->at && old->generation == map->generation) map->was = (at + tries) % before->module_count;
+        }
+    }
+}
+
 pta_program *pta_program_open(lift_module **modules, uint32_t count, int jobs)
 {
     return pta_program_open_for(modules, count, jobs, NULL);
@@ -425,6 +446,7 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     memcpy(program->modules, modules, (size_t)count * sizeof *modules);
     program->module_count = count;
     program->maps->modules = base_alloc_zero(count, sizeof *program->maps->modules);
+    identify_modules(program, wishes ? wishes->before : NULL);
     program->external =
         program_add_site(program, (pta_site){.kind = PTA_EXTERNAL, .func = PTA_NO_FUNC, .align = 1, .name = "external"});
     program->wild = program_add_site(program, (pta_site){.kind = PTA_WILD, .func = PTA_NO_FUNC, .memory = program->sites.len,
@@ -475,6 +497,7 @@ void pta_program_close(pta_program *program)
         free(map->plts);
         free(map->chosen);
     }
+    passing_forget(program->maps->passing);
     reuse_close(program->maps->reuse);
     free(program->maps->foreign.entries);
     free(program->maps->names.entries);

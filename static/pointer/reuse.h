@@ -8,11 +8,11 @@ typedef struct pta_reuse pta_reuse;
 typedef VEC(uint32_t) id_numbers;
 
 /* In this order: open, `module` for each as soon as it is known how functions are given arguments, then `take` or
- * `keep` for each function, `settle`. `before`: of the program before, or NULL; what is taken from it is gone from
- * there. */
-pta_reuse *reuse_open(const pta_program *program, const pta_reuse *before);
-void reuse_module(pta_reuse *r, const pta_program *program, uint32_t m, const generate_module *about);
-bool reuse_take(pta_reuse *r, pta_reuse *before, const pta_program *program,
+ * `keep` for each function, `settle`. `before`: the program before, with what was kept of it, or NULL; what is taken from it is
+ * gone from there. */
+pta_reuse *reuse_open(const pta_program *program, const pta_program *before);
+void reuse_module(pta_reuse *r, const pta_program *program, const pta_program *before, uint32_t m);
+bool reuse_take(pta_reuse *r, pta_program *before, const pta_program *program,
                 uint32_t func); /* false: it has to be generated */
 void reuse_keep(pta_reuse *r, const pta_program *program, const generate_module *about, uint32_t func, generated *code);
 const generated *reuse_code(const pta_reuse *r, uint32_t func);

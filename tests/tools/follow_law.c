@@ -2,13 +2,16 @@
  * scratch.
  *
  *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times]
- * [--check] FILE...
+ * [--check] [--programs] FILE...
  *
  * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside
  * this program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files
  * that changed are read and lifted again, and one analysis for each number of threads follows; at --comparisons of the
  * edits (0: at all) its relation is compared with that of a new analysis of the same program. --times prints, after the
  * last line, milliseconds on the processor per phase: median, mean, 99th percentile, worst.
+ *
+ * The program that was made with the help of the one before is compared too, number by number, with one that was not; --programs:
+ * only that, nothing is analysed.
  *
  * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
@@ -20,11 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/program_same.h"
 #include "tests/lib/pta_tool.h"
 
 enum { THREADS = 4 };
-typedef enum { PHASE_LIFT, PHASE_PROGRAM, PHASE_FOLLOW, PHASE_SCRATCH, PHASES } phase;
-static const char *const phase_names[PHASES] = {"lift", "program", "follow", "from scratch"};
+typedef enum { PHASE_READ, PHASE_LIFT, PHASE_PROGRAM, PHASE_FOLLOW, PHASE_SCRATCH, PHASES } phase;
+static const char *const phase_names[PHASES] = {"read", "lift", "program", "follow", "from scratch"};
 
 typedef struct {
     char path[PATH_MAX + 128];
@@ -37,7 +41,7 @@ typedef struct {
     pta_options options;
     int threads[THREADS];
     uint32_t thread_count, edits, comparisons, seed;
-    bool times, check;
+    bool times, check, programs;
     uint64_t same, wrong; /* --check: what was the same as it should be, and what was not */
     object *objects;
     lift_module **modules;
@@ -196,9 +200,10 @@ static int follow(law *l, uint32_t changed, race_error *error)
     image *old = l->objects[changed].img;
     lift_module *lifted = l->modules[changed];
     pta_program *before_it = l->program;
+    double at = processor();
     if (image_open(l->objects[changed].path, &l->objects[changed].img, error)) return -1;
     const image **images = images_of(l);
-    double at = processor();
+    at = note(l, PHASE_READ, at);
     l->modules[changed] = NULL;
     lift_update_all(images, l->count, &(lift_options){.jobs = 1, .generation = ++l->generation}, l->modules);
     at = note(l, PHASE_LIFT, at);
@@ -232,6 +237,12 @@ static bool agree(law *l, race_error *error)
     options.jobs = 1;
     pta *fresh;
     pta_program *program = pta_program_open(l->modules, l->count, 1); /* nothing of which was there before */
+    char why[400];
+    if (!same_program(l->program, program, why, sizeof why)) {
+        printf("another program: %s\n", why);
+        same = false;
+    }
+    if (l->programs) return pta_program_close(program), same;
     double at = processor();
     if (pta_open(program, &options, &fresh, error)) return pta_program_close(program), false;
     note(l, PHASE_SCRATCH, at);
@@ -313,7 +324,7 @@ static bool set_option(law *l, const char *name, const char *value)
 static int usage(void)
 {
     fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
-                    "[--times] [--check] FILE...\n");
+                    "[--times] [--check] [--programs] FILE...\n");
     return 2;
 }
 
@@ -350,6 +361,8 @@ int main(int argc, char **argv)
             l.times = true;
         } else if (!strcmp(argv[at], "--check")) {
             l.check = true;
+        } else if (!strcmp(argv[at], "--programs")) {
+            l.programs = true;
         } else if (at + 1 >= argc || !set_option(&l, argv[at], argv[at + 1])) {
             return usage();
         } else {
@@ -357,7 +370,10 @@ int main(int argc, char **argv)
         }
     }
     if (at >= argc) return usage();
-    if (!l.thread_count) l.threads[l.thread_count++] = 1;
+    if (l.programs)
+        l.thread_count = 0;
+    else if (!l.thread_count)
+        l.threads[l.thread_count++] = 1;
     char *self = base_format("%s", argv[0]);
     snprintf(l.objedit, sizeof l.objedit, "%s/objedit", dirname(self));
     free(self);
