@@ -306,7 +306,7 @@ bool value_explain(const ir_func *ir, value_condition *c)
     return c->a != 0;
 }
 
-bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
+bool value_find_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
 {
     ir_value v = value_branch(ir, block);
     if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;

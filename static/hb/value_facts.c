@@ -5,11 +5,17 @@
 
 #include "static/pointer/map.h"
 
+typedef struct {
+    value_condition condition;
+    bool asked, known;
+} known_test;
+
 typedef struct ir_facts {
     uint32_t *kinds;    /* per access: a number, equal for those that value_same_access takes for one; 0: like no other */
     ir_value *same[VALUE_FACTS_DEPTHS]; /* per value: value_first_equal at a depth; 0: not asked yet */
     ir_value *loads;    /* per load: the first one of the same variable; 0: not found yet */
     ir_value *branches; /* per block: its IR_BRANCH */
+    known_test *tests;  /* per block, not taken and taken: value_test */
 } ir_facts;
 
 static uint64_t hash_sum(const value_sum *s, uint64_t hash)
@@ -93,6 +99,7 @@ static ir_facts *facts_of(const ir_func *ir)
     for (unsigned i = 0; i < VALUE_FACTS_DEPTHS; i++)
         f->same[i] = arena_alloc(&own->memory, size);
     f->branches = arena_alloc(&own->memory, ir->func->block_count * sizeof *f->branches);
+    f->tests = arena_alloc(&own->memory, 2 * ir->func->block_count * sizeof *f->tests);
     find_loads(ir, f->kinds, find_kinds(ir, f->kinds), f->loads);
     for (uint32_t b = 0; b < ir->func->block_count; b++) {
         const ir_block *block = &ir->blocks[b];
@@ -122,4 +129,15 @@ ir_value *value_known_equal(const ir_func *ir, ir_value v, unsigned depth)
 ir_value value_branch(const ir_func *ir, uint32_t block)
 {
     return facts_of(ir)->branches[block];
+}
+
+bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
+{
+    known_test *t = &facts_of(ir)->tests[2 * block + taken];
+    if (!t->asked) {
+        t->asked = true;
+        t->known = value_find_test(ir, block, taken, &t->condition);
+    }
+    *out = t->condition;
+    return t->known;
 }

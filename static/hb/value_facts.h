@@ -9,6 +9,8 @@ enum { VALUE_FACTS_DEPTHS = 2 };
 /* --- value.c ---- */
 /* The address of an access without looking through loads. */
 value_sum value_shallow(const ir_func *ir, const ir_insn *access);
+/* value_test, not asked before. */
+bool value_find_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out);
 
 /* --- value_facts.c ---- */
 /* The first load of the same variable, if nothing in the function stores to it; else the load. */
