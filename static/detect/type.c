@@ -9,10 +9,15 @@ static bool worth(const image_type *type)
     return type && type->size && (type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION || type->is_atomic);
 }
 
+static bool may_get(const detect *d, const pta_place *place)
+{
+    return d->program->sites.data[place->site].kind == PTA_HEAP && place->exact && !place->offset;
+}
+
 static bool give(detect *d, const pta_place *place, const image_type *type)
 {
     const pta_site *site = &d->program->sites.data[place->site];
-    if (!worth(type) || site->kind != PTA_HEAP || !place->exact || place->offset) return false;
+    if (!worth(type) || !may_get(d, place)) return false;
     uint32_t object = hb_find_object(d->h, site->memory, place->context);
     if (object >= d->type_count || d->types[object]) return false;
     d->types[object] = type;
@@ -108,8 +113,15 @@ static const image_type *member_type(const detect *d, const image_type *type, ui
 }
 
 typedef struct {
+    pta_place word;
+    uint32_t first, count; /* what it holds that may get a type, in `held` */
+} heap_word;
+
+typedef struct {
     detect *d;
     bool changed;
+    VEC(heap_word) words; /* on the heap, whose types are not known from the begin: once more, when some have got one */
+    pta_places held;
 } word_round;
 
 static void take_word(void *with, const pta_place *word, const pta_places *holds)
@@ -130,6 +142,35 @@ static void take_word(void *with, const pta_place *word, const pta_places *holds
     const image_type *target = word->offset < 0 ? NULL : type && type->kind == IMAGE_TYPE_POINTER && !offset ? pointee(d, type) : member_type(d, type, offset);
     for (uint32_t i = 0; worth(target) && i < holds->len; i++)
         r->changed |= give(d, &holds->data[i], target);
+}
+
+/* Keeps what the next rounds need: what words of variables say does not change. */
+static void take_first(void *with, const pta_place *word, const pta_places *holds)
+{
+    word_round *r = with;
+    take_word(r, word, holds);
+    if (r->d->program->sites.data[word->site].kind != PTA_HEAP) return;
+    heap_word own = {*word, r->held.len, 0};
+    for (uint32_t i = 0; i < holds->len; i++)
+        if (may_get(r->d, &holds->data[i])) vec_push(&r->held, holds->data[i]);
+    own.count = r->held.len - own.first;
+    if (own.count) vec_push(&r->words, own);
+}
+
+static void take_words(detect *d)
+{
+    enum { ROUNDS = 4 };
+    word_round r = {.d = d};
+    pta_each_word(d->p, take_first, &r);
+    for (unsigned round = 1; round < ROUNDS && r.changed; round++) {
+        r.changed = false;
+        for (uint32_t i = 0; i < r.words.len; i++) {
+            const heap_word *w = &r.words.data[i];
+            take_word(&r, &w->word, &(pta_places){.data = r.held.data + w->first, .len = w->count});
+        }
+    }
+    vec_free(&r.words);
+    vec_free(&r.held);
 }
 
 typedef struct {
@@ -182,8 +223,6 @@ static void take_sizes(detect *d)
     free(calls);
 }
 
-enum { ROUNDS = 4 };
-
 void detect_types_open(detect *d)
 {
     pta_places places = {0};
@@ -198,11 +237,7 @@ void detect_types_open(detect *d)
         take_locals(d, f);
     }
     vec_free(&places);
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        word_round r = {.d = d};
-        pta_each_word(d->p, take_word, &r);
-        if (!r.changed) break;
-    }
+    take_words(d);
     take_sizes(d);
 }
 

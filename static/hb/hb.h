@@ -14,7 +14,7 @@
  *   setup.c      what is set up before a thread begins and stays so
  *   given.c      what was so when a thread was created and stays so
  *   waited.c     who has waited for a condition before
- *   value.c      what values are sums of, and what a branch says about them
+ *   value.c      what values are sums of, and what a branch says about them; value_facts.c: what is found of them once and for all
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
  *   echo.c       branches that tell the same as others

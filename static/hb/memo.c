@@ -109,7 +109,7 @@ static bool is_reached(const lift_func *f, uint32_t block)
     return f->ir->blocks[block].rpo != UINT32_MAX;
 }
 
-/* A walk that may go anywhere in a function goes to such code, too. */
+/* A walk that may go anywhere in a function goes to such code, too, and asks about it. */
 static bool goes_anywhere(const lift_func *f)
 {
     for (uint32_t b = 0; b < f->block_count; b++)
@@ -191,9 +191,10 @@ static uint64_t hash_answers(const hb *h, const hb_walk *walk, uint32_t instance
     for (uint32_t c = 0; walk->cuts && c < own->call_count; c++)
         if (walk->cuts(walk, instance, &own->calls[c])) hash = mix(hash, c);
     hash = mix(hash, HB_NONE);
+    bool anywhere = goes_anywhere(f);
     for (uint32_t b = 0; walk->closes && b < f->block_count; b++)
         for (uint32_t e = f->blocks[b].first_succ;
-             is_reached(f, b) && e < f->blocks[b].first_succ + f->blocks[b].succ_count; e++)
+             (anywhere || is_reached(f, b)) && e < f->blocks[b].first_succ + f->blocks[b].succ_count; e++)
             if (walk->closes(walk, instance, b, e)) hash = mix(hash, (uint64_t)b << 32 | (e - f->blocks[b].first_succ));
     return mix(hash, HB_NONE);
 }
@@ -215,14 +216,10 @@ uint64_t hb_memo_key(const hb *h, const hb_walk *walk, const hb_point *starts, u
     uint64_t *cutters = base_alloc_zero(h->words, sizeof *cutters);
     for (uint32_t i = 0; i < walk->cutter_count; i++)
         hb_set(cutters, walk->cutters[i]);
-    bool known = true;
-    for (uint32_t i = 0; i < h->instance_count && known; i++) {
-        if (!hb_bit(cutters, i)) continue;
-        known = !hb_instance_code(h, i) || !goes_anywhere(hb_instance_code(h, i));
-        if (known) hash = hash_answers(h, walk, i, mix(hash, i));
-    }
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (hb_bit(cutters, i)) hash = hash_answers(h, walk, i, mix(hash, i));
     free(cutters);
-    return known ? (hash & ~(1ull << 63)) | 1 : 0;
+    return (hash & ~(1ull << 63)) | 1;
 }
 
 /* --- keeping ------------------------------------------------------------------------------------------------------------------- */

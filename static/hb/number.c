@@ -35,7 +35,15 @@ typedef struct { /* numbers of the threads that may come here */
     int64_t iteration;
 } number_set;
 
+typedef struct {
+    bool known;
+    part_sum sum;
+    int64_t width;
+} part_address;
+
 struct hb_numbering {
+    map64 addresses; /* origin and access: in `found` */
+    VEC(part_address) found;
     map64 numbers; /* origin and access: in `numbered` */
     VEC(numbered) numbered;
     map64 entries; /* origin and instance: in `masks` */
@@ -51,6 +59,8 @@ void hb_numbers_open(hb *h)
 void hb_numbers_close(hb *h)
 {
     if (!h->numbering) return;
+    map_free(&h->numbering->addresses);
+    vec_free(&h->numbering->found);
     map_free(&h->numbering->numbers);
     map_free(&h->numbering->entries);
     map_free(&h->numbering->sets);
@@ -304,7 +314,7 @@ static bool library_sum(const hb *h, const hb_touch *t, value_sum *sum, int64_t 
     return *width > 0;
 }
 
-static bool address_of(const hb *h, uint32_t origin, const hb_touch *t, part_sum *out, int64_t *width)
+static bool find_address(const hb *h, uint32_t origin, const hb_touch *t, part_sum *out, int64_t *width)
 {
     const lift_func *f = hb_code(h, t->func);
     value_sum sum;
@@ -320,6 +330,23 @@ static bool address_of(const hb *h, uint32_t origin, const hb_touch *t, part_sum
     part_expand(h, origin, t->instance, &sum, 1, out);
     if (out->span) *width = out->span;
     return out->known;
+}
+
+/* The same, asked once of an origin's access. */
+static bool address_of(const hb *h, uint32_t origin, const hb_touch *t, part_sum *out, int64_t *width)
+{
+    struct hb_numbering *n = h->numbering;
+    uint64_t key = (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data);
+    uint32_t at = map_get(&n->addresses, key);
+    if (at == MAP_NONE) {
+        part_address made = {0};
+        made.known = find_address(h, origin, t, &made.sum, &made.width);
+        *map_at(&n->addresses, key) = at = n->found.len;
+        vec_push(&n->found, made);
+    }
+    *out = n->found.data[at].sum;
+    *width = n->found.data[at].width;
+    return n->found.data[at].known;
 }
 
 /* The first iteration of this thread, plus a loop that counts from a constant on, plus the rest of a division. */

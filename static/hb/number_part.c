@@ -5,6 +5,13 @@
 /* Beyond these nothing is an address of ours; products of the two do not overflow. */
 static const int64_t MOST_ADD = 1ll << 40, MOST_FACTOR = 1ll << 20;
 
+typedef struct {
+    uint32_t origin, instance;
+    uint8_t param, depth;
+    bool same; /* all calls pass the same: */
+    part_sum sum;
+} part_passing;
+
 static bool is_small(int64_t n, int64_t most)
 {
     return n >= -most && n <= most;
@@ -93,17 +100,57 @@ static bool passed_by(const hb *h, uint32_t origin, const pta_call_edge *e, int 
     return out->known;
 }
 
-/* What a parameter is in all calls. */
-static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
+static bool find_passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
 {
     uint32_t at = 0, calls = 0;
-    if (param < 0 || depth >= NUMBER_DEPTH || instance == h->origins.data[origin].instance) return false;
     for (const pta_call_edge *e; (e = part_caller(h, origin, instance, &at)); calls++) {
         part_sum one;
         if (hb_instance_code(h, e->caller) && !one_module(h, e->caller, instance)) return false;
         if (!passed_by(h, origin, e, param, calls ? &one : out, depth) || (calls && !same_sum(out, &one))) return false;
     }
     return calls > 0;
+}
+
+typedef struct hb_passings {
+    map64 known; /* origin, instance, parameter and depth: in `found` */
+    VEC(part_passing) found;
+} hb_passings;
+
+/* What a parameter is in all calls; asked once, as many accesses are by one parameter. */
+static bool passed(const hb *h, uint32_t origin, uint32_t instance, int param, part_sum *out, unsigned depth)
+{
+    if (param < 0 || depth >= NUMBER_DEPTH || instance == h->origins.data[origin].instance) return false;
+    hb_passings *all = h->passings;
+    part_passing own = {.origin = origin, .instance = instance, .param = (uint8_t)param, .depth = (uint8_t)depth};
+    uint64_t hash = map_hash(map_hash((uint64_t)origin << 32 | instance) + (unsigned)param * NUMBER_DEPTH + depth);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t at = map_get(&all->known, hash & ~(1ull << 63));
+        if (at == MAP_NONE) break;
+        const part_passing *p = &all->found.data[at];
+        if (p->origin != origin || p->instance != instance || p->param != own.param || p->depth != own.depth) continue;
+        if (p->same) *out = p->sum;
+        return p->same;
+    }
+    own.same = find_passed(h, origin, instance, param, &own.sum, depth);
+    while (map_get(&all->known, hash & ~(1ull << 63)) != MAP_NONE) /* others were found meanwhile */
+        hash = map_hash(hash + 1);
+    *map_at(&all->known, hash & ~(1ull << 63)) = all->found.len;
+    vec_push(&all->found, own);
+    if (own.same) *out = own.sum;
+    return own.same;
+}
+
+void hb_passings_open(hb *h)
+{
+    h->passings = base_alloc_zero(1, sizeof *h->passings);
+}
+
+void hb_passings_close(hb *h)
+{
+    if (!h->passings) return;
+    map_free(&h->passings->known);
+    vec_free(&h->passings->found);
+    free(h->passings);
 }
 
 static void expand(const hb *h, uint32_t origin, uint32_t instance, const value_sum *v, int64_t by, part_sum *out, unsigned depth)

@@ -30,6 +30,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     h->program = program;
     h->options = *options;
     hb_calls_open(h);
+    hb_passings_open(h);
     hb_memo_begin(h);
     hb_words_open(h);
     hb_origins_open(h);
@@ -59,6 +60,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
 void hb_close(hb *h)
 {
     if (!h) return;
+    hb_passings_close(h);
     hb_rings_close(h);
     hb_letters_close(h);
     hb_barriers_close(h);

@@ -178,6 +178,7 @@ struct hb {
     struct hb_waits *waits;  /* made on first use */
     map64 handed;            /* hb_handed: instance and value, as they were asked for */
     struct hb_numbering *numbering;
+    struct hb_passings *passings; /* number_part.c */
     struct hb_tokens *tokens;
     struct hb_channels *channels;
     struct hb_turns *turns;
@@ -332,6 +333,10 @@ void hb_gifts_open(hb *h);
 void hb_gifts_close(hb *h);
 /* Both accesses are of what their threads have for their own. */
 bool hb_gifts_apart(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
+
+/* --- number_part.c ---- */
+void hb_passings_open(hb *h);
+void hb_passings_close(hb *h);
 
 /* --- channel.c ---- */
 void hb_semaphores_open(hb *h); /* what they begin with; then, with accesses: */

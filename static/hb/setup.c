@@ -32,6 +32,11 @@ typedef struct {
     hb_points sets, resets;
 } setup_word;
 
+typedef struct {
+    uint32_t word, zero; /* of a test */
+    uint32_t next;       /* another use of the same block, or MAP_NONE */
+} setup_use;
+
 typedef struct hb_setups {
     VEC(setup_word) words;
     map64 by_address;   /* module and address */
@@ -39,6 +44,8 @@ typedef struct hb_setups {
     VEC(uint32_t) next; /* per word: another of its object, + 1 */
     uint64_t *accepted; /* per origin: bits of words */
     uint32_t stride;    /* words of 64 bits of a set */
+    VEC(setup_use) uses; /* of all words, by their tests */
+    map64 uses_of;      /* function and block: the first of its uses */
 } hb_setups;
 
 /* --- tests ------------------------------------------------------------------------------------------------------------------------ */
@@ -309,6 +316,17 @@ static void accept(hb *h, uint32_t word)
     hb_region_free(&unset);
 }
 
+static void index_tests(hb_setups *s)
+{
+    for (uint32_t i = 0; i < s->words.len; i++)
+        for (uint32_t t = 0; t < s->words.data[i].tests.len; t++) {
+            const setup_test *test = &s->words.data[i].tests.data[t];
+            uint32_t *first = map_at(&s->uses_of, (uint64_t)test->func << 32 | test->block);
+            vec_push(&s->uses, ((setup_use){i, test->zero, *first}));
+            *first = s->uses.len - 1;
+        }
+}
+
 enum { MOST_WORDS = 64 }; /* a walk over the program for each */
 
 void hb_setups_open(hb *h)
@@ -327,6 +345,7 @@ void hb_setups_open(hb *h)
             accept(h, i);
             n++;
         }
+    index_tests(s);
 }
 
 void hb_setups_close(hb *h)
@@ -342,6 +361,8 @@ void hb_setups_close(hb *h)
     vec_free(&s->next);
     map_free(&s->by_address);
     map_free(&s->by_object);
+    map_free(&s->uses_of);
+    vec_free(&s->uses);
     free(s->accepted);
     free(s);
 }
@@ -359,13 +380,11 @@ void hb_setup_cutters(const hb *h, uint32_t origin, hb_numbers *out)
 bool hb_setup_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const hb_setups *s = h->setups;
-    uint32_t func = h->instances[instance].func;
-    for (uint32_t i = 0; i < s->words.len; i++)
-        for (uint32_t t = 0; hb_bit(s->accepted + (size_t)origin * s->stride, i) && t < s->words.data[i].tests.len; t++) {
-            const setup_test *test = &s->words.data[i].tests.data[t];
-            if (test->func == func && test->block == from && test->zero == edge) return true;
-        }
-    return false;
+    const uint64_t *accepted = s->accepted + (size_t)origin * s->stride;
+    uint32_t u = map_get(&s->uses_of, (uint64_t)h->instances[instance].func << 32 | from);
+    while (u != MAP_NONE && !(s->uses.data[u].zero == edge && hb_bit(accepted, s->uses.data[u].word)))
+        u = s->uses.data[u].next;
+    return u != MAP_NONE;
 }
 
 bool hb_setup_fails(hb *h, uint32_t origin, const hb_region *live)

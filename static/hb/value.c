@@ -1,5 +1,5 @@
 /* What values are: sums of a few others and a constant; loads of one variable; what the flags of a branch compare. */
-#include "static/hb/value.h"
+#include "static/hb/value_facts.h"
 
 enum { DEPTH = 24 };
 
@@ -71,19 +71,16 @@ static void add_term(value_sum *s, ir_value leaf, int64_t factor)
 
 static void add_value(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth);
 
-/* The first load of the same variable, if nothing here stores to it. */
-static ir_value first_load(const ir_func *ir, ir_value v)
+static ir_value first_equal(const ir_func *ir, ir_value v, unsigned depth);
+
+static ir_value find_equal(const ir_func *ir, ir_value v, unsigned depth)
 {
-    const ir_insn *load = &ir->insns[v], *at = &ir->insns[load->a];
-    if (at->flags & (IR_WIDE | IR_REP)) return v;
-    for (ir_value u = 1; u < ir->insn_count; u++) {
-        const ir_insn *other = &ir->insns[u];
-        if (other->op == IR_STORE && value_same_access(ir, at, &ir->insns[other->a])) return v;
-    }
+    const ir_insn *insn = &ir->insns[v];
+    ir_value of = first_equal(ir, value_plain(ir, insn->a, 4), depth + 1);
     for (ir_value u = 1; u < v; u++) {
         const ir_insn *other = &ir->insns[u];
-        if (other->op == IR_LOAD && other->width == load->width && other->imm == load->imm &&
-            value_same_access(ir, at, &ir->insns[other->a]))
+        if (other->op == insn->op && other->width == insn->width && other->imm == insn->imm && !other->b && other->a &&
+            first_equal(ir, value_plain(ir, other->a, 4), depth + 1) == of)
             return u;
     }
     return v;
@@ -93,17 +90,12 @@ static ir_value first_load(const ir_func *ir, ir_value v)
 static ir_value first_equal(const ir_func *ir, ir_value v, unsigned depth)
 {
     const ir_insn *insn = &ir->insns[v];
-    if (insn->op == IR_LOAD) return first_load(ir, v);
+    if (insn->op == IR_LOAD) return value_first_load(ir, v);
     bool simple = insn->op == IR_AND || insn->op == IR_OR || insn->op == IR_XOR || insn->op == IR_SHR || insn->op == IR_SAR || insn->op == IR_MUL;
-    if (!simple || insn->b || !insn->a || depth > 1) return v;
-    ir_value of = first_equal(ir, value_plain(ir, insn->a, 4), depth + 1);
-    for (ir_value u = 1; u < v; u++) {
-        const ir_insn *other = &ir->insns[u];
-        if (other->op == insn->op && other->width == insn->width && other->imm == insn->imm && !other->b && other->a &&
-            first_equal(ir, value_plain(ir, other->a, 4), depth + 1) == of)
-            return u;
-    }
-    return v;
+    if (!simple || insn->b || !insn->a || depth >= VALUE_FACTS_DEPTHS) return v;
+    ir_value *known = value_known_equal(ir, v, depth);
+    if (!*known) *known = find_equal(ir, v, depth);
+    return *known;
 }
 
 static void add_leaf(const ir_func *ir, ir_value v, int64_t factor, value_sum *s, unsigned depth)
@@ -198,20 +190,12 @@ bool value_same_terms(const value_sum *a, const value_sum *b)
 }
 
 /* Without looking through loads, since those ask this. */
-static value_sum shallow(const ir_func *ir, const ir_insn *access)
+value_sum value_shallow(const ir_func *ir, const ir_insn *access)
 {
     value_sum s = {.known = true, .add = access->imm};
     add_value(ir, access->a, 1, &s, 5);
     if (access->b) add_value(ir, access->b, access->scale ? access->scale : 1, &s, 5);
     return s;
-}
-
-bool value_same_access(const ir_func *ir, const ir_insn *x, const ir_insn *y)
-{
-    if (x->op != IR_ACCESS || y->op != IR_ACCESS || (x->flags | y->flags) & IR_WIDE) return false;
-    if ((x->flags ^ y->flags) & (IR_FS | IR_GS)) return false;
-    value_sum a = shallow(ir, x), b = shallow(ir, y);
-    return a.add == b.add && value_same_terms(&a, &b);
 }
 
 bool value_alike(const ir_func *ir, ir_value a, ir_value b)
@@ -224,14 +208,6 @@ bool value_alike(const ir_func *ir, ir_value a, ir_value b)
     if (x->op == IR_CONST && y->op == IR_CONST) return x->imm == y->imm;
     if (x->op != IR_LOAD || y->op != IR_LOAD || x->imm != y->imm || x->width != y->width) return false;
     return value_same_access(ir, &ir->insns[x->a], &ir->insns[y->a]);
-}
-
-ir_value value_branch(const ir_func *ir, uint32_t block)
-{
-    const ir_block *b = &ir->blocks[block];
-    for (uint32_t i = b->count; i-- > 0;)
-        if (ir->insns[b->first + i].op == IR_BRANCH) return b->first + i;
-    return 0;
 }
 
 /* A truth value that is compared with zero is what it was made of: setcc, and xor with 1. */
@@ -330,7 +306,7 @@ bool value_explain(const ir_func *ir, value_condition *c)
     return c->a != 0;
 }
 
-bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
+bool value_find_test(const ir_func *ir, uint32_t block, bool taken, value_condition *out)
 {
     ir_value v = value_branch(ir, block);
     if (!v || ir->insns[v].imm < 0 || !ir->insns[v].c) return false;

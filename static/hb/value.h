@@ -27,6 +27,7 @@ bool value_same_terms(const value_sum *a, const value_sum *b);
 ir_value value_plain(const ir_func *ir, ir_value v, unsigned width);
 /* Both are the same number, or loads of one variable. */
 bool value_alike(const ir_func *ir, ir_value a, ir_value b);
+/* Both are instructions of the function: accesses whose addresses are equal sums, without looking through loads. */
 bool value_same_access(const ir_func *ir, const ir_insn *x, const ir_insn *y);
 
 typedef struct {

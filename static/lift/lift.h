@@ -290,6 +290,7 @@ struct ir_func {
     uint64_t written;   /* registers that some instruction of it, or a call out of the module, writes: ir_written_bit */
     bool frame_known;   /* the stack pointer is known at every access through it */
     bool frame_escapes; /* an address of its frame leaves the function */
+    struct ir_facts *facts; /* what was found out about its values, once asked (static/hb/value_facts.c); in: */
     arena memory;
 };
 

@@ -418,24 +418,31 @@ static void keep_inside(const pta *p, pta_places *places)
     places->len = kept;
 }
 
-/* A key that leads into its object stays a place there, or becomes part of a class: either way the object has one. */
-bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
+/* The objects that some key leads into, until there are more than `most`. */
+static uint32_t count_objects(const pta *p, const pta_set *set, const graph_label *label, uint32_t most)
 {
-    if (what.var == PTA_NO_VAR) return false;
-    const pta_set *set = &p->nodes.data[shown_component(p, instance, what.var)].set;
-    graph_label label = {what.delta, stride};
     uint32_t objects = 0, last = 0; /* no object has number 0 */
     for (uint32_t i = 0; i < set->len && objects <= most && set->len - i > most - objects; i++) {
         uint32_t object = key_object(set->keys[i]);
         if (object == last) continue;
-        pta_key key = graph_transfer(p, set->keys[i], &label);
+        pta_key key = label ? graph_transfer(p, set->keys[i], label) : set->keys[i];
         if (!key || key == set_wild_key()) continue;
         offset_t at = key_offset(key);
         if (!is_inside(&p->program->sites.data[p->objects.data[object].site], offset_is_exact(at), (int32_t)offset_at(at))) continue;
         last = object;
         objects++;
     }
-    return objects > most;
+    return objects;
+}
+
+/* A key that leads into its object stays a place there, or becomes part of a class: either way the object has one. What wild
+ * pointers point to is counted alone, since some of its own may be the same. */
+bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most)
+{
+    if (what.var == PTA_NO_VAR) return false;
+    const pta_set *set = &p->nodes.data[shown_component(p, instance, what.var)].set;
+    if (count_objects(p, set, &(graph_label){what.delta, stride}, most) > most) return true;
+    return set_is_wild(set) && count_objects(p, &p->nodes.data[graph_component(p, p->wilderness)].set, NULL, most) > most;
 }
 
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out)
