@@ -28,6 +28,17 @@ void detect_types_open(detect *d);
 /* The type that is known of the memory of a place, and the place in it. */
 const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset);
 
+/* --- guards.c ---- */
+typedef struct {
+    VEC(hb_guards) guards; /* by number */
+    map64 numbers;
+    map64 common; /* pairs of numbers: 1 when a lock is common */
+} detect_guards;
+/* Takes `own` over. */
+uint32_t detect_guards_number(detect_guards *all, hb_guards *own);
+bool detect_guards_common(detect_guards *all, uint32_t a, uint32_t b);
+void detect_guards_close(detect_guards *all);
+
 /* --- name.c ---- */
 /* `location` and `key` of a warning; free() both. */
 void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about);
@@ -38,11 +49,14 @@ void detect_decide_close(detect *d);
 /* An access is at most so sure not to race. */
 void detect_decide(detect *d, const hb_touch *t, detect_verdict verdict);
 void detect_decide_racing(detect *d, const detect_access accesses[2], uint32_t warning);
+void detect_decide_member(detect *d, const hb_touch *t, uint32_t warning);
 /* After the warnings have their final order. */
 void detect_decide_finish(detect *d);
 
 /* --- race.c, deadlock.c, identity.c, rank.c, suppress.c ---- */
 void detect_races(detect *d);
+/* member.c; `origins_of`: per instance, the origins that run it */
+void detect_members(detect *d, const hb_numbers *origins_of);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
@@ -56,6 +70,13 @@ typedef struct {
     bool unmeant; /* HB_MEET_UNMEANT */
     uint8_t doubt[2]; /* hb_doubt: that the origin runs it */
 } detect_pair;
+/* Two that run the same code are not one thread against itself. */
+static inline bool detect_same_thread(const hb_origin *origins, uint32_t x, uint32_t y)
+{
+    return x == y && (origins[x].twin != HB_NONE || !origins[x].overlaps);
+}
+
+/* Without places (NULL): accesses to one member of objects of which at least one is not known. */
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
