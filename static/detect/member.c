@@ -32,6 +32,7 @@ typedef struct { /* an access to a member */
 typedef struct { /* uses of a member that nothing tells apart */
     uint32_t origin, stance, set, guards;
     bool write, atomic, lost;
+    bool holds; /* some lock */
     uint8_t doubt;
     bool races;
     int cost;
@@ -286,7 +287,7 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
         const pta_access *access = declared(s, t.func, t.insn, t.flags);
         hb_guards own = {0};
         hb_guards_near(d->h, &t, !of->lost && t.place_count == 1 ? hb_places(d->h, &s->touches[of->touch]) : NULL, set, &own);
-        class like = {.set = set, .guards = detect_guards_number(&s->guards, &own), .write = t.flags & IR_WRITE, .lost = of->lost,
+        class like = {.set = set, .guards = detect_guards_number(&s->guards, &own), .write = t.flags & IR_WRITE, .lost = of->lost, .holds = hb_holds_locks(d->h, set),
                       .atomic = t.flags & IR_ATOMIC || hb_type_at(access->type, (uint64_t)access->at, t.width).is_atomic};
         const hb_numbers *by = &s->origins_of[t.instance];
         for (uint32_t i = 0; i < by->len; i++) {
@@ -305,7 +306,7 @@ static void pair_classes(search *s, uint32_t a, uint32_t b, best_pair *best)
     class *x = &s->classes.data[a], *y = &s->classes.data[b];
     if ((!x->write && !y->write) || (!x->lost && !y->lost) || (x->atomic && y->atomic)) return;
     bool matters = s->d->decider && !(x->races && y->races);
-    int cost = x->cost + y->cost - (x->write && y->write);
+    int cost = x->cost + y->cost + detect_rank_locks(x->holds, y->holds) - 2 * (x->write && y->write);
     if (!matters && best->found && best->cost <= cost) return;
     if (detect_same_thread(s->origins, x->origin, y->origin) || detect_guards_common(&s->guards, x->guards, y->guards)) return;
     const char *why;
@@ -350,7 +351,7 @@ static void report(search *s, const bucket *of, const best_pair *best)
     image_describe(of->type, of->type->name, of->at, text, sizeof text);
     w.location = base_format("%s", text);
     w.key = base_format("any %s", text);
-    w.about = base_format("of some object: it is not known of which");
+    w.about = base_format("of an object that is not known");
     for (uint32_t c = 0; c < s->classes.len && d->decider; c++)
         for (uint32_t l = s->classes.data[c].first; s->classes.data[c].races && l != HB_NONE; l = s->links.data[l].next) {
             const hb_touch t = touch_of(s, &s->uses.data[s->links.data[l].use]);

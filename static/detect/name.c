@@ -94,6 +94,11 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
         hb_one_lock_name(d->h, lock, to, size);
         return;
     }
+    uint8_t kind = d->program->sites.data[place.site].kind;
+    if (kind == PTA_EXTERNAL || kind == PTA_WILD) {
+        snprintf(to, size, "a lock that is not known");
+        return;
+    }
     detect_name(d, &place, 0, &location, &key, &about);
     static const char *const inside[] = {".__", "._M_"}; /* how the library makes a lock is not what the user calls it */
     for (unsigned i = 0; i < 2; i++) {

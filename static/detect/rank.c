@@ -6,6 +6,7 @@ enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowi
 enum { MEDIUM = 18, LOW = 40 }; /* ranks from which on the confidence is no better */
 enum { BROUGHT = 11 }; /* of each caller that uses what it has brought along */
 enum { UNKNOWN = 60 }; /* cost of not knowing the object: such a pair is of low confidence, behind others that are */
+enum { NONE_HOLDS = 4, ONE_HOLDS = 1, BOTH_HOLD = 12 }; /* of locks: who takes one knows that it is needed */
 enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
 
 static void because(detect_warning *w, const char *reason, int cost)
@@ -89,6 +90,11 @@ int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_
     return sum;
 }
 
+int detect_rank_locks(bool a, bool b)
+{
+    return a && b ? BOTH_HOLD : a || b ? ONE_HOLDS : NONE_HOLDS;
+}
+
 static bool waited(const detect *d, const detect_pair *pair, const detect_warning *w, unsigned side)
 {
     return w->rank < LOW && hb_has_waited(d->h, pair->origin[side], (hb_point){pair->touch[side]->instance, pair->touch[side]->insn});
@@ -139,7 +145,7 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (known)
         rank_places(d, pair, w);
     else
-        because(w, "it is not known to which objects these accesses are, only that both are to this member", UNKNOWN);
+        because(w, "it is not known which objects these accesses are to, only that both are to this member", UNKNOWN);
     for (unsigned i = 0; i < 2; i++) {
         cost costs[5];
         for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->doubt[i], costs); k < n; k++)
@@ -151,15 +157,15 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (held[0] && held[1] && hb_may_share_lock(d->h, pair->set[0], pair->set[1]))
         because(w, "both sides hold locks, which may be the same one", 25);
     else if (held[0] && held[1])
-        because(w, "both sides hold locks, but none in common", 12);
+        because(w, "both sides hold locks, but none in common", BOTH_HOLD);
     else if ((held[0] || held[1]) && waited(d, pair, w, held[0]))
         because(w, "one side holds a lock, the other none but has waited for a condition", UNSURE);
     else if (held[0] || held[1])
-        because(w, "one side holds a lock, the other none", 1);
+        because(w, "one side holds a lock, the other none", ONE_HOLDS);
     else if (waited(d, pair, w, 0) || waited(d, pair, w, 1))
         because(w, "no locks are held, but one side has waited for a condition or an atomic variable", UNSURE);
     else
-        because(w, "no locks are held", 4);
+        because(w, "no locks are held", NONE_HOLDS);
     if (w->rank < LOW && !(held[0] && held[1]) && shares_optional(d, pair))
         because(w, "both sides take a lock, which may be the same one, but only on a condition", UNSURE);
     if (may_be_one_thread(origins, pair->origin[0], pair->origin[1]) || may_be_one_thread(origins, pair->origin[1], pair->origin[0]))
