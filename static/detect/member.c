@@ -3,8 +3,7 @@
  * its own memory. Where there is debug information, something else is known of them: the struct that the pointer is declared to
  * point to, and the member at the offset. Two accesses to one member of one struct may meet.
  *
- * A member is the innermost named struct around the accessed bytes with the place of a scalar, an array or a union in it, so that
- * `conn->thread->stats.hits` and `stats->hits` are one. Accesses that are known by place take part as well, against those that are not;
+ * (Members are those of declared.c.) Accesses that are known by place take part as well, against those that are not;
  * two that are known have been compared already. Order, locks and threads count as they do for places: a lock in the
  * object guards when its distance from the accessed bytes is the same on both sides (hb_guards_near).
  *
@@ -16,11 +15,6 @@
 #include "static/detect/private.h"
 
 #include <stdlib.h>
-
-typedef struct { /* a member */
-    const image_type *type;
-    uint32_t at, size;
-} bucket;
 
 typedef struct { /* an access to a member */
     uint32_t bucket;
@@ -58,8 +52,7 @@ typedef struct {
     const hb_touch *touches;
     const hb_left_out *left_outs;
     uint32_t touch_count, left_out_count;
-    map64 typed;          /* function and instruction: the first of its accesses with a type, + 1 */
-    VEC(bucket) buckets;
+    VEC(detect_member) buckets;
     map64 bucket_map;
     VEC(use) uses;
     detect_guards guards;
@@ -69,67 +62,10 @@ typedef struct {
 
 /* --- members -------------------------------------------------------------------------------------------------------------------- */
 
-enum { DEPTH = 16 };
-
-static const image_member *member_at(const image_type *type, uint64_t at)
+/* HB_NONE: it is not there, and not made. */
+static uint32_t bucket_number(search *s, const detect_member *b, bool make)
 {
-    for (uint32_t i = 0; i < type->member_count; i++) {
-        const image_member *m = &type->members[i];
-        if (m->type && at >= m->offset && at - m->offset < (m->type->size ? m->type->size : 1)) return m;
-    }
-    return NULL;
-}
-
-/* The member that a byte of a type belongs to. `*rest`: how many bytes of it lie behind. */
-static bool find_member(const image_type *type, uint64_t at, bucket *out, uint64_t *rest)
-{
-    uint64_t base = 0; /* of `type` in out->type */
-    *out = (bucket){0};
-    for (unsigned depth = 0; type && depth < DEPTH; depth++) {
-        if (type->kind == IMAGE_TYPE_ARRAY && type->target && type->target->kind == IMAGE_TYPE_STRUCT && type->target->size) {
-            at %= type->target->size;
-            type = type->target;
-            continue;
-        }
-        bool named = type->name && *type->name;
-        if (type->kind == IMAGE_TYPE_STRUCT && type->is_declaration) return false;
-        if (type->kind == IMAGE_TYPE_STRUCT || (type->kind == IMAGE_TYPE_UNION && !out->type)) {
-            if (named) {
-                out->type = type;
-                base = 0;
-            }
-            const image_member *m = type->kind == IMAGE_TYPE_UNION ? NULL : member_at(type, at);
-            if (m && !m->bit_size) {
-                base += m->offset;
-                at -= m->offset;
-                type = m->type;
-                continue;
-            }
-            if (!m && type->kind == IMAGE_TYPE_STRUCT) return false; /* between two, or behind all of them */
-            if (m) base += at, at = 0; /* bits share their byte */
-        }
-        if (!out->type || base > UINT32_MAX) return false;
-        uint64_t size = type->kind == IMAGE_TYPE_STRUCT ? 1 : type->size ? type->size : 1;
-        out->at = (uint32_t)base;
-        out->size = size < UINT32_MAX ? (uint32_t)size : 0;
-        *rest = at < size ? size - at : 1;
-        return true;
-    }
-    return false;
-}
-
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 7;
-    for (; *text; text++)
-        hash = hash * 31 + (uint8_t)*text;
-    return hash;
-}
-
-/* By name and size: modules have each their own types. HB_NONE: it is not there, and not made. */
-static uint32_t bucket_number(search *s, const bucket *b, bool make)
-{
-    uint64_t hash = map_hash(map_hash(hash_text(b->type->name) + b->type->size) + b->at);
+    uint64_t hash = map_hash(map_hash(detect_text_hash(b->type->name) + b->type->size) + b->at);
     for (;; hash = map_hash(hash + 1)) {
         uint32_t known = map_get(&s->bucket_map, hash & ~(1ull << 63));
         if (known == MAP_NONE && !make) return HB_NONE;
@@ -138,37 +74,15 @@ static uint32_t bucket_number(search *s, const bucket *b, bool make)
             vec_push(&s->buckets, *b);
             return s->buckets.len - 1;
         }
-        const bucket *same = &s->buckets.data[known];
-        if (same->at == b->at && same->type->size == b->type->size && !strcmp(same->type->name, b->type->name)) return known;
+        if (detect_same_member(&s->buckets.data[known], b)) return known;
     }
 }
 
 /* --- uses ----------------------------------------------------------------------------------------------------------------------- */
 
-/* The access of a touch as it is declared; NULL: nothing is. */
-static const pta_access *declared(const search *s, uint32_t func, uint32_t insn, uint16_t flags)
-{
-    uint32_t count, at = map_get(&s->typed, (uint64_t)func << 32 | insn);
-    if (at == MAP_NONE) return NULL;
-    const pta_access *all = pta_accesses(s->d->program, func, &count);
-    for (; at < count && all[at].insn == insn; at++)
-        if (all[at].type && all[at].flags == flags) return &all[at];
-    return NULL;
-}
-
-static void index_types(search *s)
-{
-    for (uint32_t f = 0; f < s->d->program->funcs.len; f++) {
-        uint32_t count;
-        const pta_access *all = pta_accesses(s->d->program, f, &count);
-        for (uint32_t a = count; a-- > 0;)
-            if (all[a].type) *map_at(&s->typed, (uint64_t)f << 32 | all[a].insn) = a;
-    }
-}
-
 static uint64_t tie_of(const detect *d, uint32_t func, uint32_t insn)
 {
-    return map_hash(hash_text(d->program->funcs.data[func].name)) << 20 | (insn & 0xfffff);
+    return map_hash(detect_text_hash(d->program->funcs.data[func].name)) << 20 | (insn & 0xfffff);
 }
 
 /* One for each member that the bytes of an access belong to. */
@@ -176,9 +90,9 @@ static void add_uses(search *s, const pta_access *access, use like)
 {
     uint64_t width = access->width ? access->width : 1, rest;
     for (uint64_t done = 0; done < width; done += rest) {
-        bucket b;
+        detect_member b;
         rest = 1;
-        if (!find_member(access->type, (uint64_t)access->at + done, &b, &rest)) continue;
+        if (!detect_member_at(access->type, (uint64_t)access->at + done, &b, &rest)) continue;
         like.bucket = bucket_number(s, &b, like.lost);
         if (like.bucket != HB_NONE) vec_push(&s->uses, like);
     }
@@ -189,7 +103,7 @@ static void take_left_outs(search *s)
     for (uint32_t i = 0; i < s->left_out_count; i++) {
         const hb_left_out *l = &s->left_outs[i];
         if (l->why == HB_LEFT_OUT_OWN) continue;
-        const pta_access *access = l->flags & HB_LIBRARY ? NULL : declared(s, l->func, l->insn, l->flags);
+        const pta_access *access = l->flags & HB_LIBRARY ? NULL : detect_declared(s->d, l->func, l->insn, l->flags);
         s->d->stats.accesses_untyped += !access;
         s->d->stats.accesses_typed += access != NULL;
         if (access) add_uses(s, access, (use){.touch = i, .lost = true, .tie = tie_of(s->d, l->func, l->insn)});
@@ -209,7 +123,7 @@ static void take_touches(search *s)
 {
     for (uint32_t i = 0; i < s->touch_count; i++) {
         const hb_touch *t = &s->touches[i];
-        const pta_access *access = t->flags & HB_LIBRARY ? NULL : declared(s, t->func, t->insn, t->flags);
+        const pta_access *access = t->flags & HB_LIBRARY ? NULL : detect_declared(s->d, t->func, t->insn, t->flags);
         if (access) add_uses(s, access, (use){.touch = i, .tie = tie_of(s->d, t->func, t->insn)});
     }
 }
@@ -284,7 +198,7 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
         const hb_point point = {t.instance, t.insn};
         uint32_t set = hb_locks_at(d->h, point);
         if (set == UINT32_MAX || (!of->lost && !is_open(s, &s->touches[of->touch]))) continue;
-        const pta_access *access = declared(s, t.func, t.insn, t.flags);
+        const pta_access *access = detect_declared(s->d, t.func, t.insn, t.flags);
         hb_guards own = {0};
         hb_guards_near(d->h, &t, !of->lost && t.place_count == 1 ? hb_places(d->h, &s->touches[of->touch]) : NULL, set, &own);
         class like = {.set = set, .guards = detect_guards_number(&s->guards, &own), .write = t.flags & IR_WRITE, .lost = of->lost, .holds = hb_holds_locks(d->h, set),
@@ -325,7 +239,7 @@ static detect_access access_of(const search *s, const class *c, const hb_touch *
                            .addr = f->insns[t->insn].addr};
 }
 
-static void report(search *s, const bucket *of, const best_pair *best)
+static void report(search *s, const detect_member *of, const best_pair *best)
 {
     detect *d = s->d;
     const class *sides[2] = {&s->classes.data[best->a], &s->classes.data[best->b]};
@@ -348,7 +262,7 @@ static void report(search *s, const bucket *of, const best_pair *best)
     }
     detect_rank(d, &pair, &w);
     char text[300];
-    image_describe(of->type, of->type->name, of->at, text, sizeof text);
+    detect_member_name(of, text, sizeof text);
     w.location = base_format("%s", text);
     w.key = base_format("any %s", text);
     w.about = base_format("of an object that is not known");
@@ -377,7 +291,6 @@ void detect_members(detect *d, const hb_numbers *origins_of)
     search s = {.d = d, .origins_of = origins_of, .origins = hb_origins(d->h, &count)};
     s.touches = hb_touches(d->h, &s.touch_count);
     s.left_outs = hb_left_outs(d->h, &s.left_out_count);
-    index_types(&s);
     take_left_outs(&s);
     if (s.uses.len) take_touches(&s);
     if (s.uses.len) qsort(s.uses.data, s.uses.len, sizeof *s.uses.data, by_bucket);
@@ -386,7 +299,6 @@ void detect_members(detect *d, const hb_numbers *origins_of)
             end++;
         search_bucket(&s, first, end);
     }
-    map_free(&s.typed);
     vec_free(&s.buckets);
     map_free(&s.bucket_map);
     vec_free(&s.uses);

@@ -15,6 +15,7 @@ struct detect {
     detect_warnings warnings;
     detect_statistics stats;
     struct detect_decider *decider; /* or NULL */
+    map64 declared; /* function and instruction: the first of its accesses with a type */
 };
 typedef struct detect_decider detect_decider;
 
@@ -28,6 +29,24 @@ void detect_types_open(detect *d);
 /* The type that is known of the memory of a place, and the place in it. */
 const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset);
 
+/* --- declared.c ---- */
+typedef struct {
+    const image_type *type; /* has a name */
+    uint32_t at, size;
+} detect_member;
+void detect_declared_open(detect *d);
+void detect_declared_close(detect *d);
+/* The access of a touch as it is declared; NULL: nothing is. */
+const pta_access *detect_declared(const detect *d, uint32_t func, uint32_t insn, uint16_t flags);
+bool detect_declared_member(const detect *d, const hb_touch *t, detect_member *out);
+/* The member that a byte of a type belongs to; false: none. `*rest`: how many bytes of it lie behind. */
+bool detect_member_at(const image_type *type, uint64_t at, detect_member *out, uint64_t *rest);
+/* By name and size: modules have each their own types. */
+bool detect_same_type(const image_type *a, const image_type *b);
+bool detect_same_member(const detect_member *a, const detect_member *b);
+void detect_member_name(const detect_member *m, char *to, size_t size);
+uint64_t detect_text_hash(const char *text);
+
 /* --- guards.c ---- */
 typedef struct {
     VEC(hb_guards) guards; /* by number */
@@ -40,8 +59,8 @@ bool detect_guards_common(detect_guards *all, uint32_t a, uint32_t b);
 void detect_guards_close(detect_guards *all);
 
 /* --- name.c ---- */
-/* `location` and `key` of a warning; free() both. */
-void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about);
+/* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
+void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about);
 
 /* --- decide.c: nothing happens unless the options ask for it ---- */
 void detect_decide_open(detect *d);

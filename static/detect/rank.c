@@ -118,6 +118,15 @@ static bool shares_optional(const detect *d, const detect_pair *pair)
     return hb_share_optional(d->h, at[0], at[1]);
 }
 
+/* By declaration each side accesses a struct of another type. */
+static bool differ(const detect *d, const detect_pair *pair)
+{
+    detect_member members[2];
+    for (unsigned i = 0; i < 2; i++)
+        if (!detect_declared_member(d, pair->touch[i], &members[i])) return false;
+    return !detect_same_type(members[0].type, members[1].type);
+}
+
 /* What speaks against both being to the same bytes. */
 static void rank_places(const detect *d, const detect_pair *pair, detect_warning *w)
 {
@@ -131,6 +140,7 @@ static void rank_places(const detect *d, const detect_pair *pair, detect_warning
         because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
         because(w, "both accesses are somewhere in one array", ARRAY);
+    if (w->rank && differ(d, pair)) because(w, "the sides take the object for members of different types", UNSURE);
     if (is_common(d, pair->place[0]->place.site, pair->place[0]->place.context))
         because(w, "the object is one of all that an allocator of the program has made", COMMON);
 }
