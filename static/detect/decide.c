@@ -47,12 +47,18 @@ void detect_decide(detect *d, const hb_touch *t, detect_verdict verdict)
     if (t->flags & IR_WRITE && own->of_write < verdict) own->of_write = (uint8_t)verdict;
 }
 
+void detect_decide_member(detect *d, const hb_touch *t, uint32_t warning)
+{
+    if (!d->decider) return;
+    detect_decide(d, t, DETECT_RACING);
+    vec_push(&d->decider->racings, ((detect_racing){t->func, t->insn, warning}));
+}
+
 void detect_decide_racing(detect *d, const detect_access accesses[2], uint32_t warning)
 {
     for (unsigned i = 0; d->decider && i < 2; i++) {
         const hb_touch *t = &hb_touches(d->h, &(uint32_t){0})[accesses[i].touch];
-        detect_decide(d, t, DETECT_RACING);
-        vec_push(&d->decider->racings, ((detect_racing){t->func, t->insn, warning}));
+        detect_decide_member(d, t, warning);
     }
 }
 

@@ -1,8 +1,11 @@
 /* static/detect: from what is shared, ordered and guarded to warnings.
  *
  *   type.c       types of objects: of variables, and as far as pointers with types tell, of the heap
+ *   declared.c   what accesses are to by declaration: members of structs
  *   name.c       places in the user's words: `stats.curr_conns`, `conn.hits`
  *   race.c       pairs of accesses that nothing orders or guards
+ *   member.c     the same of accesses of which only the member is known that they are to
+ *   guards.c     locks of accesses, by number
  *   decide.c     what was decided about each access, warned of or not
  *   deadlock.c   cycles of locks
  *   rank.c       how sure a warning is, and why
@@ -55,6 +58,7 @@ typedef struct {
     uint64_t pairs, pairs_atomic, pairs_ordered, pairs_guarded, pairs_disjoint, pairs_racing;
     uint64_t pairs_handed; /* on objects whose address is handed over in order */
     uint32_t places_shared;
+    uint64_t accesses_typed, accesses_untyped; /* that make no pairs by place: those that are paired by member, and those by nothing */
     uint32_t suppressed, benign;
 } detect_statistics;
 

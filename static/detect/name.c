@@ -55,7 +55,7 @@ static void name_static(const detect *d, const pta_place *place, char *to, size_
 }
 
 /* The call that the user wants to know: where the object was allocated, the outermost of wrappers. */
-static void name_heap(const detect *d, const pta_place *place, char *to, char *key, size_t size, char **about)
+static void name_heap(const detect *d, const pta_place *place, const detect_member *member, char *to, char *key, size_t size, char **about)
 {
     uint64_t offset, addr;
     uint32_t module;
@@ -74,7 +74,14 @@ static void name_heap(const detect *d, const pta_place *place, char *to, char *k
             snprintf(where, sizeof where, "allocated in %s at 0x%llx", who, (unsigned long long)addr);
     }
     if (*where) *about = base_format("%s", where);
-    if (type && type->name && *type->name) {
+    detect_member of_object;
+    uint64_t rest;
+    bool typed = type && type->name && *type->name;
+    if (typed && member && detect_member_at(type, offset, &of_object, &rest) && detect_same_type(of_object.type, member->type)) member = NULL;
+    if (member) { /* who accesses it knows best what it is */
+        detect_member_name(member, to, size);
+        snprintf(key, size, "%s", to);
+    } else if (typed) {
         image_describe(type, type->name, offset, to, size);
         snprintf(key, size, "%s", to);
     } else if (place->exact && place->offset) {
@@ -94,7 +101,12 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
         hb_one_lock_name(d->h, lock, to, size);
         return;
     }
-    detect_name(d, &place, 0, &location, &key, &about);
+    uint8_t kind = d->program->sites.data[place.site].kind;
+    if (kind == PTA_EXTERNAL || kind == PTA_WILD) {
+        snprintf(to, size, "a lock that is not known");
+        return;
+    }
+    detect_name(d, &place, NULL, &location, &key, &about);
     static const char *const inside[] = {".__", "._M_"}; /* how the library makes a lock is not what the user calls it */
     for (unsigned i = 0; i < 2; i++) {
         char *own = strstr(location, inside[i]);
@@ -107,14 +119,13 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
     free(about);
 }
 
-void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about)
+void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about)
 {
-    (void)width;
     const pta_site *site = &d->program->sites.data[place->site];
     char text[300], same[300], function[160];
     *about = NULL;
     switch (site->kind) {
-    case PTA_HEAP: name_heap(d, place, text, same, sizeof text, about); break;
+    case PTA_HEAP: name_heap(d, place, member, text, same, sizeof text, about); break;
     case PTA_FRAME:
         plain_name(d->program->funcs.data[site->func].name, function, sizeof function);
         name_static(d, place, text, sizeof text);

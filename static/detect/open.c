@@ -36,6 +36,7 @@ detect *detect_open(hb *h, const pta *p, const pta_program *program, const detec
     d->program = program;
     d->options = *options;
     detect_types_open(d);
+    detect_declared_open(d);
     detect_decide_open(d);
     detect_races(d);
     detect_deadlocks(d);
@@ -52,6 +53,7 @@ void detect_close(detect *d)
         free_warning(&d->warnings.data[i]);
     vec_free(&d->warnings);
     detect_decide_close(d);
+    detect_declared_close(d);
     free(d->types);
     free(d);
 }

@@ -15,6 +15,7 @@ struct detect {
     detect_warnings warnings;
     detect_statistics stats;
     struct detect_decider *decider; /* or NULL */
+    map64 declared; /* function and instruction: the first of its accesses with a type */
 };
 typedef struct detect_decider detect_decider;
 
@@ -28,9 +29,38 @@ void detect_types_open(detect *d);
 /* The type that is known of the memory of a place, and the place in it. */
 const image_type *detect_place_type(const detect *d, const pta_place *place, uint64_t *offset);
 
+/* --- declared.c ---- */
+typedef struct {
+    const image_type *type; /* has a name */
+    uint32_t at, size;
+} detect_member;
+void detect_declared_open(detect *d);
+void detect_declared_close(detect *d);
+/* The access of a touch as it is declared; NULL: nothing is. */
+const pta_access *detect_declared(const detect *d, uint32_t func, uint32_t insn, uint16_t flags);
+bool detect_declared_member(const detect *d, const hb_touch *t, detect_member *out);
+/* The member that a byte of a type belongs to; false: none. `*rest`: how many bytes of it lie behind. */
+bool detect_member_at(const image_type *type, uint64_t at, detect_member *out, uint64_t *rest);
+/* By name and size: modules have each their own types. */
+bool detect_same_type(const image_type *a, const image_type *b);
+bool detect_same_member(const detect_member *a, const detect_member *b);
+void detect_member_name(const detect_member *m, char *to, size_t size);
+uint64_t detect_text_hash(const char *text);
+
+/* --- guards.c ---- */
+typedef struct {
+    VEC(hb_guards) guards; /* by number */
+    map64 numbers;
+    map64 common; /* pairs of numbers: 1 when a lock is common */
+} detect_guards;
+/* Takes `own` over. */
+uint32_t detect_guards_number(detect_guards *all, hb_guards *own);
+bool detect_guards_common(detect_guards *all, uint32_t a, uint32_t b);
+void detect_guards_close(detect_guards *all);
+
 /* --- name.c ---- */
-/* `location` and `key` of a warning; free() both. */
-void detect_name(const detect *d, const pta_place *place, uint32_t width, char **location, char **key, char **about);
+/* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
+void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about);
 
 /* --- decide.c: nothing happens unless the options ask for it ---- */
 void detect_decide_open(detect *d);
@@ -38,11 +68,14 @@ void detect_decide_close(detect *d);
 /* An access is at most so sure not to race. */
 void detect_decide(detect *d, const hb_touch *t, detect_verdict verdict);
 void detect_decide_racing(detect *d, const detect_access accesses[2], uint32_t warning);
+void detect_decide_member(detect *d, const hb_touch *t, uint32_t warning);
 /* After the warnings have their final order. */
 void detect_decide_finish(detect *d);
 
 /* --- race.c, deadlock.c, identity.c, rank.c, suppress.c ---- */
 void detect_races(detect *d);
+/* member.c; `origins_of`: per instance, the origins that run it */
+void detect_members(detect *d, const hb_numbers *origins_of);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
@@ -56,9 +89,17 @@ typedef struct {
     bool unmeant; /* HB_MEET_UNMEANT */
     uint8_t doubt[2]; /* hb_doubt: that the origin runs it */
 } detect_pair;
+/* Two that run the same code are not one thread against itself. */
+static inline bool detect_same_thread(const hb_origin *origins, uint32_t x, uint32_t y)
+{
+    return x == y && (origins[x].twin != HB_NONE || !origins[x].overlaps);
+}
+
+/* Without places (NULL): accesses to one member of objects of which at least one is not known. */
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
+int detect_rank_locks(bool a, bool b); /* the least that it costs that one side, or both, hold locks */
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
 /* What it costs that a caller of a library uses an object that nothing of the library's own leads to. */

@@ -72,9 +72,7 @@ typedef struct {
     VEC(member) members; /* of one object, as are: */
     VEC(class) classes;
     VEC(group) groups;
-    VEC(hb_guards) guards; /* equal ones have one number */
-    map64 guard_map;
-    map64 guarded;         /* pairs of numbers: 1 when a lock is common */
+    detect_guards guards;
     VEC(uint32_t) company_stances;
     VEC(uint32_t) company_first; /* in company_stances; one more at the end */
     map64 company_map;
@@ -150,36 +148,7 @@ static uint32_t guards_number(search *s, const hb_touch *t, const hb_place *plac
 {
     hb_guards own = {0};
     hb_guards_of(s->d->h, t, place, set, &own);
-    uint64_t hash = own.len;
-    for (uint32_t i = 0; i < own.len; i++) {
-        const hb_guard *g = &own.data[i];
-        hash = map_hash(map_hash(hash * 31 + g->lock) + (uint64_t)g->at * 8 + g->kind * 2u + g->shared);
-    }
-    for (;; hash = map_hash(hash + 1)) {
-        uint32_t *at = map_at(&s->guard_map, hash & ~(1ull << 63));
-        if (*at == MAP_NONE) {
-            *at = s->guards.len;
-            vec_push(&s->guards, own);
-            return *at;
-        }
-        const hb_guards *known = &s->guards.data[*at];
-        bool same = known->len == own.len;
-        for (uint32_t i = 0; i < own.len && same; i++) {
-            const hb_guard *x = &known->data[i], *y = &own.data[i];
-            same = x->kind == y->kind && x->shared == y->shared && x->lock == y->lock && x->at == y->at;
-        }
-        if (!same) continue;
-        vec_free(&own);
-        return *at;
-    }
-}
-
-static bool guarded(search *s, uint32_t a, uint32_t b)
-{
-    if (!s->guards.data[a].len || !s->guards.data[b].len) return false;
-    uint32_t *known = map_at(&s->guarded, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
-    if (*known == MAP_NONE) *known = hb_guarded(&s->guards.data[a], &s->guards.data[b]);
-    return *known;
+    return detect_guards_number(&s->guards, &own);
 }
 
 static bool same_class(const class *x, const class *y)
@@ -302,12 +271,6 @@ static detect_access access_of(const detect *d, const hb_touch *t, uint32_t numb
                            .addr = f->insns[t->insn].addr};
 }
 
-/* Two that run the same code are not one thread against itself. */
-static bool same_thread(const hb_origin *origins, uint32_t x, uint32_t y)
-{
-    return x == y && (origins[x].twin != HB_NONE || !origins[x].overlaps);
-}
-
 static void keep(group *g, uint32_t partner, const detect_warning *w)
 {
     if (g->found && g->best.rank <= w->rank) return;
@@ -361,7 +324,7 @@ static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
             const char *why;
             hb_meeting how = HB_MEET_WILD;
             uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
-            if (same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
+            if (detect_same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
             if (hb_stances_ordered(s->d->h, x, y, &why, &how)) continue;
             if (how != HB_MEET_WILD) return MEET_SURE;
             found = MEET_UNSURE;
@@ -396,14 +359,14 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
         for (uint32_t k = ga == gb ? i : b->first; k != HB_NONE; k = s->classes.data[k].next) {
             const class *ca = &s->classes.data[i], *cb = &s->classes.data[k];
             const char *why = NULL;
-            if (same_thread(s->origins, ca->origin, cb->origin)) continue;
+            if (detect_same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
             if (a->in_frame && s->origins[ca->origin].kind == HB_ENTRY && s->origins[cb->origin].kind == HB_ENTRY) {
                 d->stats.pairs_disjoint++; /* code outside does not hand variables of a library's functions about */
                 judge(a, b, DETECT_APART);
                 continue;
             }
-            if (guarded(s, ca->guards, cb->guards)) {
+            if (detect_guards_common(&s->guards, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
                 judge(a, b, DETECT_GUARDED);
                 continue;
@@ -458,10 +421,24 @@ static uint64_t look_of(const detect *d, const detect_warning *w)
     return hash & ~(1ull << 63);
 }
 
+/* What the accesses are to by declaration: the narrower one says it better. False: nothing is known, or they differ. */
+static bool declared_as(const search *s, const detect_access accesses[2], detect_member *out)
+{
+    detect_member members[2];
+    bool known[2];
+    for (unsigned i = 0; i < 2; i++)
+        known[i] = detect_declared_member(s->d, &s->touches[accesses[i].touch], &members[i]);
+    if (!known[0] && !known[1]) return false;
+    const bool second = !known[0] || (known[1] && s->touches[accesses[1].touch].width < s->touches[accesses[0].touch].width);
+    *out = members[second];
+    return !known[0] || !known[1] || detect_same_type(members[0].type, members[1].type);
+}
+
 static void report(search *s, detect_warning *w, const detect_access accesses[2], const hb_place *place)
 {
     detect *d = s->d;
-    detect_name(d, &place->place, w->size, &w->location, &w->key, &w->about);
+    detect_member as;
+    detect_name(d, &place->place, declared_as(s, accesses, &as) ? &as : NULL, &w->location, &w->key, &w->about);
     w->accesses = base_alloc(2 * sizeof *w->accesses);
     memcpy(w->accesses, accesses, 2 * sizeof *accesses);
     w->access_count = 2;
@@ -677,14 +654,11 @@ void detect_races(detect *d)
         if (kind != PTA_EXTERNAL && kind != PTA_WILD) search_object(&s, first, end);
     }
     settle_deferred(&s);
+    detect_members(d, s.origins_of);
     map_free(&s.looks);
     vec_free(&s.racy);
     vec_free(&s.deferred);
-    for (uint32_t i = 0; i < s.guards.len; i++)
-        vec_free(&s.guards.data[i]);
-    vec_free(&s.guards);
-    map_free(&s.guard_map);
-    map_free(&s.guarded);
+    detect_guards_close(&s.guards);
     vec_free(&s.company_stances);
     vec_free(&s.company_first);
     map_free(&s.company_map);

@@ -5,6 +5,8 @@ enum { MEMBER = 10, FRAME = 18, ARRAY = 25, COMMON = 20 }; /* costs of not knowi
 
 enum { MEDIUM = 18, LOW = 40 }; /* ranks from which on the confidence is no better */
 enum { BROUGHT = 11 }; /* of each caller that uses what it has brought along */
+enum { UNKNOWN = 60 }; /* cost of not knowing the object: such a pair is of low confidence, behind others that are */
+enum { NONE_HOLDS = 4, ONE_HOLDS = 1, BOTH_HOLD = 12 }; /* of locks: who takes one knows that it is needed */
 enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
 
 static void because(detect_warning *w, const char *reason, int cost)
@@ -88,6 +90,11 @@ int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_
     return sum;
 }
 
+int detect_rank_locks(bool a, bool b)
+{
+    return a && b ? BOTH_HOLD : a || b ? ONE_HOLDS : NONE_HOLDS;
+}
+
 static bool waited(const detect *d, const detect_pair *pair, const detect_warning *w, unsigned side)
 {
     return w->rank < LOW && hb_has_waited(d->h, pair->origin[side], (hb_point){pair->touch[side]->instance, pair->touch[side]->insn});
@@ -111,14 +118,20 @@ static bool shares_optional(const detect *d, const detect_pair *pair)
     return hb_share_optional(d->h, at[0], at[1]);
 }
 
-void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
+/* By declaration each side accesses a struct of another type. */
+static bool differ(const detect *d, const detect_pair *pair)
 {
-    uint32_t count;
-    const hb_origin *origins = hb_origins(d->h, &count);
+    detect_member members[2];
+    for (unsigned i = 0; i < 2; i++)
+        if (!detect_declared_member(d, pair->touch[i], &members[i])) return false;
+    return !detect_same_type(members[0].type, members[1].type);
+}
+
+/* What speaks against both being to the same bytes. */
+static void rank_places(const detect *d, const detect_pair *pair, detect_warning *w)
+{
     uint8_t site = d->program->sites.data[pair->place[0]->place.site].kind;
     bool exact = pair->place[0]->place.exact && pair->place[1]->place.exact;
-    w->rank = 0;
-    w->reason_count = 0;
     if (exact && (site == PTA_STATIC || site == PTA_LIBRARY))
         because(w, "both accesses are to the same variable", 0);
     else if (exact && site == PTA_FRAME)
@@ -127,34 +140,48 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
         because(w, "both accesses are to the same member of objects that may be one", MEMBER);
     else
         because(w, "both accesses are somewhere in one array", ARRAY);
+    if (w->rank && differ(d, pair)) because(w, "the sides take the object for members of different types", UNSURE);
     if (is_common(d, pair->place[0]->place.site, pair->place[0]->place.context))
         because(w, "the object is one of all that an allocator of the program has made", COMMON);
+}
+
+void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
+{
+    uint32_t count;
+    const hb_origin *origins = hb_origins(d->h, &count);
+    const bool known = pair->place[0] && pair->place[1];
+    w->rank = 0;
+    w->reason_count = 0;
+    if (known)
+        rank_places(d, pair, w);
+    else
+        because(w, "it is not known which objects these accesses are to, only that both are to this member", UNKNOWN);
     for (unsigned i = 0; i < 2; i++) {
         cost costs[5];
         for (uint32_t k = 0, n = side_costs(&origins[pair->origin[i]], pair->touch[i], pair->doubt[i], costs); k < n; k++)
             because(w, costs[k].reason, costs[k].cost);
-        cost own = brought(d, pair->origin[i], hb_extent_at(d->h, pair->place[i]->extent)->object);
+        cost own = known ? brought(d, pair->origin[i], hb_extent_at(d->h, pair->place[i]->extent)->object) : (cost){NULL, 0};
         if (own.cost) because(w, own.reason, own.cost);
     }
     bool held[2] = {hb_holds_locks(d->h, pair->set[0]), hb_holds_locks(d->h, pair->set[1])};
     if (held[0] && held[1] && hb_may_share_lock(d->h, pair->set[0], pair->set[1]))
         because(w, "both sides hold locks, which may be the same one", 25);
     else if (held[0] && held[1])
-        because(w, "both sides hold locks, but none in common", 12);
+        because(w, "both sides hold locks, but none in common", BOTH_HOLD);
     else if ((held[0] || held[1]) && waited(d, pair, w, held[0]))
         because(w, "one side holds a lock, the other none but has waited for a condition", UNSURE);
     else if (held[0] || held[1])
-        because(w, "one side holds a lock, the other none", 1);
+        because(w, "one side holds a lock, the other none", ONE_HOLDS);
     else if (waited(d, pair, w, 0) || waited(d, pair, w, 1))
         because(w, "no locks are held, but one side has waited for a condition or an atomic variable", UNSURE);
     else
-        because(w, "no locks are held", 4);
+        because(w, "no locks are held", NONE_HOLDS);
     if (w->rank < LOW && !(held[0] && held[1]) && shares_optional(d, pair))
         because(w, "both sides take a lock, which may be the same one, but only on a condition", UNSURE);
     if (may_be_one_thread(origins, pair->origin[0], pair->origin[1]) || may_be_one_thread(origins, pair->origin[1], pair->origin[0]))
         because(w, "the event may run in the thread of the other side", 10);
     if (pair->unmeant) because(w, "they meet only if no call on the way that may wait for the thread has done so", UNSURE);
-    if (w->rank < LOW && hb_handed(d->h, pair->touch[0], pair->place[0]) && hb_handed(d->h, pair->touch[1], pair->place[1]))
+    if (known && w->rank < LOW && hb_handed(d->h, pair->touch[0], pair->place[0]) && hb_handed(d->h, pair->touch[1], pair->place[1]))
         because(w, "both sides have come to the object under a lock, or have made it: it may have been handed over", UNSURE);
     if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", 15);
     if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", 30);

@@ -108,10 +108,15 @@ static void add_variables(hb *h, uint32_t lock, const ir_func *ir, const value_c
     }
 }
 
-void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out)
+/* Where an access is, for locks whose distance from it is known: in the object of a site, or just there. */
+typedef struct {
+    uint32_t site;
+    int64_t at;
+} access_home;
+
+static void guards_of(hb *h, const hb_touch *touch, const hb_place *place, access_home home, uint32_t set, hb_guards *out)
 {
     const lockset_table *t = &h->locks->table;
-    const pta_site *site = &h->program->sites.data[place->place.site];
     const lift_func *f = hb_code(h, touch->func);
     uint32_t count;
     const uint32_t *members = lockset_members(t, set, &count);
@@ -123,8 +128,9 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
             bool shared = e.shared;
             e.shared = false; /* one number for both modes */
             add_guard(out, (hb_guard){HB_GUARD_LOCK, shared, lockset_lock(&h->locks->table, e), 0});
-            if (e.kind == LOCK_OBJECT && place->place.exact && e.a == h->extents.data[place->extent].object)
-                add_guard(out, (hb_guard){HB_GUARD_NEAR, shared, place->place.site, e.at - site->base});
+            if (e.kind == LOCK_OBJECT && place && place->place.exact && e.a == h->extents.data[place->extent].object)
+                add_guard(out, (hb_guard){HB_GUARD_NEAR, shared, home.site,
+                                          home.at + e.at - h->program->sites.data[place->place.site].base - place->place.offset});
             continue;
         }
         if (touch->flags & HB_LIBRARY || !touch->ir) continue;
@@ -146,11 +152,21 @@ void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t 
         for (unsigned k = 0; both && k < 2; k++) {
             value_sum one = value_of(f->ir, k ? choice.no : choice.yes);
             if (one.count && value_same_terms(&address, &one))
-                add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, place->place.site, place->place.offset + e.at + one.add - address.add});
+                add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, home.site, home.at + e.at + one.add - address.add});
         }
         if (!value_same_terms(&address, own)) continue;
-        add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, place->place.site, place->place.offset + e.at - address.add});
+        add_guard(out, (hb_guard){HB_GUARD_NEAR, e.shared, home.site, home.at + e.at - address.add});
     }
+}
+
+void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out)
+{
+    guards_of(h, touch, place, (access_home){place->place.site, place->place.offset}, set, out);
+}
+
+void hb_guards_near(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out)
+{
+    guards_of(h, touch, place, (access_home){PTA_NO_SITE, 0}, set, out);
 }
 
 bool hb_guarded(const hb_guards *a, const hb_guards *b)

@@ -136,9 +136,9 @@ typedef enum { /* why an access, or some place of it, is in no touch */
 } hb_reason_left_out;
 
 typedef struct {
-    uint32_t func, insn;
-    uint16_t flags; /* as in hb_touch */
-    uint8_t why;    /* hb_reason_left_out */
+    uint32_t instance, func, insn, ir;
+    uint16_t flags, width; /* as in hb_touch */
+    uint8_t why;           /* hb_reason_left_out */
 } hb_left_out;
 
 /* What an analysis leaves for those of nearly the same program, in one thread at a time; they find the same with it, only faster. */
@@ -152,7 +152,7 @@ hb_memo_statistics hb_memo_stats(const hb_memo *m);
 
 typedef struct {
     bool open;  /* exported functions may be called by anybody */
-    bool notes; /* note what is left out: hb_left_outs */
+    bool notes; /* note also what is left out for good reasons: HB_LEFT_OUT_OWN */
     /* What functions of the user's own mean; NULL: nothing. May be NULL itself. */
     const sync_entry *(*sync)(const void *with, const char *name);
     const void *with;
@@ -198,7 +198,7 @@ bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, hb_m
 /* All accesses, by function, instruction and instance. */
 const hb_touch *hb_touches(const hb *h, uint32_t *count);
 const hb_place *hb_places(const hb *h, const hb_touch *touch);
-/* Accesses that make no pairs, or not all of them, once for each instance; none unless hb_options asked for notes. */
+/* Accesses that make no pairs, or not all of them, once for each instance (HB_LEFT_OUT_OWN: only if hb_options asked for notes). */
 const hb_left_out *hb_left_outs(const hb *h, uint32_t *count);
 const hb_extent *hb_extent_at(const hb *h, uint32_t extent);
 bool hb_overlap(const hb_extent *a, const hb_extent *b);
@@ -263,6 +263,9 @@ typedef VEC(hb_guard) hb_guards;
 
 /* What guards an access of a place when the locks of a set are held. */
 void hb_guards_of(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
+/* The same for an access of which it is not known what it is to, or where that does not matter (`place` NULL): HB_GUARD_NEAR then has the
+ * distance of the lock from the accessed address, and is common to two that access the same address. */
+void hb_guards_near(hb *h, const hb_touch *touch, const hb_place *place, uint32_t set, hb_guards *out);
 bool hb_guarded(const hb_guards *a, const hb_guards *b);
 /* Whether an origin that is at a point has waited for a condition before. */
 bool hb_has_waited(hb *h, uint32_t origin, hb_point at);

@@ -117,7 +117,8 @@ static bool is_freed(uint8_t kind)
 
 static void leave_out(hb *h, const hb_touch *touch, hb_reason_left_out why)
 {
-    if (h->options.notes) vec_push(&h->left_out, ((hb_left_out){touch->func, touch->insn, touch->flags, (uint8_t)why}));
+    if (why == HB_LEFT_OUT_OWN && !h->options.notes) return;
+    vec_push(&h->left_out, ((hb_left_out){touch->instance, touch->func, touch->insn, touch->ir, touch->flags, touch->width, (uint8_t)why}));
 }
 
 /* How many bytes an access goes over. */

@@ -78,6 +78,14 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
     return n;
 }
 
+/* A type as the module of the function has it: that of another one goes with its module, and what has it is always generated again. */
+static const image_type *own_type(const generator *g, const image_type *type)
+{
+    if (!type || g->program->module_count == 1 || image_owns_type(g->img, type)) return type;
+    const image_type *own = type->name && *type->name ? image_struct_named(g->img, type->name) : NULL;
+    return own && own->size == type->size ? own : NULL;
+}
+
 void generate_access(generator *g, const ir_insn *access)
 {
     if (access->flags & IR_PROMOTED) return;
@@ -86,6 +94,11 @@ void generate_access(generator *g, const ir_insn *access)
     uint32_t n = address_terms(g, access, 0, terms);
     pta_access note = {.func = g->func_id, .base = {PTA_NO_VAR, 0}, .insn = access->insn, .width = access->width,
                        .flags = access->flags};
+    typed_value declared = made_access(g, access);
+    if (declared.at >= 0 && declared.at < INT32_MAX) {
+        note.type = own_type(g, declared.to);
+        note.at = (int32_t)declared.at;
+    }
     if (!n) vec_push(&g->out->accesses, note);
     for (uint32_t i = 0; i < n; i++) {
         note.base = terms[i].at;

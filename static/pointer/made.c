@@ -67,6 +67,24 @@ static void note_uses(const generator *g, const image_type **made, ir_value v)
     }
 }
 
+typed_value made_access(const generator *g, const ir_insn *access)
+{
+    typed_value place = typed_access(g, access, 0);
+    if (place.to || access->b || access->flags & (IR_WIDE | IR_REP | IR_FS | IR_GS)) return place;
+    enum { FAR = 1 << 30 };
+    int64_t at = access->imm;
+    for (ir_value v = access->a; v && at > -FAR && at < FAR;) {
+        const ir_insn *insn = &g->ir->insns[v];
+        const image_type *type = g->made[v];
+        if (type && type->kind == IMAGE_TYPE_STRUCT && at >= 0 && at < (int64_t)type->size) return (typed_value){.to = type, .at = at};
+        if (insn->width != 8 || insn->b || (insn->op != IR_COPY && insn->op != IR_LEA)) break;
+        if (insn->op == IR_LEA && (insn->imm <= -FAR || insn->imm >= FAR)) break;
+        if (insn->op == IR_LEA) at += insn->imm;
+        v = insn->a;
+    }
+    return place;
+}
+
 const image_type **made_infer(const generator *g)
 {
     const ir_func *ir = g->ir;

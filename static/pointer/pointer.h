@@ -155,6 +155,8 @@ typedef struct {
     uint32_t insn;   /* in lift_func->insns */
     uint16_t width;
     uint16_t flags;  /* IR_READ, IR_WRITE, IR_ATOMIC, ... */
+    const image_type *type; /* by declaration its address is `at` bytes into one of these; NULL: unknown */
+    int32_t at;
 } pta_access;
 
 typedef struct {

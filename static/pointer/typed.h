@@ -24,6 +24,8 @@ typed_value typed_loaded(typed_value place);
 const image_type **made_infer(const generator *g);
 /* Whether a value is kept as a pointer to bytes, and as nothing else. */
 bool made_is_bytes(const generator *g, ir_value v);
+/* typed_access, or else what the pointer of an access is kept as. */
+typed_value made_access(const generator *g, const ir_insn *access);
 
 /* The place of an access, `lane` bytes behind its address; to NULL: unknown. */
 typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane);

@@ -144,6 +144,8 @@ static void print_stats(const check *c)
            (unsigned long long)unresolved, (unsigned long long)opaque, frames, (unsigned long long)c->program->unknown_calls);
     printf("                  %llu accesses to unknown memory, %llu to too many places, %llu to nothing known, %u of %u calls of locks\n",
            (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_lost, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
+    printf("                  %llu of these accesses are paired by type and member only, %llu not at all\n",
+           (unsigned long long)d->accesses_typed, (unsigned long long)d->accesses_untyped);
     printf("origins           %u: %u threads, %u events, %u called from outside\n", h->origins, h->threads, h->events, h->outside);
     printf("accesses          %llu in %llu instances; objects %u, of which %u shared and written\n", (unsigned long long)h->accesses,
            (unsigned long long)p.instances, h->objects, d->places_shared);
