@@ -220,6 +220,7 @@ static bool undo_entry(greg_t *regs)
     if (pc >= (uint64_t)probe_enter_check_rest) { /* after a signal was delivered late: as if it were back already */
         regs[REG_RSP] = regs[REG_RBX];
         pc = (uint64_t)probe_enter_check_idle;
+        regs[REG_RIP] = (greg_t)pc;
     }
     const int64_t outer = -(PROBE_RED_ZONE + 16); /* record and return address */
     undo u = {.sp = outer};

@@ -1,10 +1,11 @@
 /* A tracer that sends a signal at every instruction which is not the program's: inside of trampolines, and of the
  * first instructions that they call. The program's handler looks whether what it is shown is its own state.
  *
- *   step kernel|kinds                what is traced: a loop with known relations between its registers, between two
- * stops step PROGRAM kernel|kinds [CALLED]   steps `PROGRAM kernel|kinds` from the one stop to the other, where PROGRAM
- * is this one too; CALLED: how many of those first instructions (16); LD_PRELOAD and RACE_OPTIONS of the program are
- * taken from STEP_PRELOAD and STEP_OPTIONS
+ * `step kernel`, `step kinds`: what is traced, a loop with known relations between its registers, between two stops.
+ *
+ * `step PROGRAM LOOP [CALLED]` steps `PROGRAM LOOP` from the one stop to the other, where PROGRAM is this one too;
+ * CALLED: how many of those first instructions (16); LD_PRELOAD and RACE_OPTIONS of the program are taken from
+ * STEP_PRELOAD and STEP_OPTIONS.
  *
  * The output of the program must be what it is without a tracer. */
 #define _GNU_SOURCE
