@@ -8,7 +8,7 @@
  *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
- *                go, and calls; lock_flow.c: in one function; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
+ *                go, and calls; lock_flow.c: in one function; lock_sparse.c: where in it; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
  *   optional.c   locks that are taken on a condition
  *   guard.c      locks as an access sees them, and in words
  *   setup.c      what is set up before a thread begins and stays so

@@ -368,6 +368,7 @@ bool hb_compares(const hb *h, hb_point at, uint32_t a, uint32_t b)
 
 void hb_locks_open(hb *h, bool optional)
 {
+    const hb_locks *certain = optional ? h->locks : NULL; /* the same instances matter */
     h->locks = base_alloc_zero(1, sizeof *h->locks);
     h->locks->optional = optional;
     lockset_open(&h->locks->table);
@@ -385,6 +386,9 @@ void hb_locks_open(hb *h, bool optional)
     find_spins(h);
     lock_find_robust(h);
     find_matters(h);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (h->locks->instances[i].matters && hb_instance_code(h, i))
+            h->locks->instances[i].sparse = certain ? certain->instances[i].sparse : lock_sparse_make(h, i);
     find_gains(h);
     find_entries(h);
 }
@@ -397,6 +401,7 @@ void hb_locks_close(hb *h)
         vec_free(&l->releases);
         free(l->blocks);
         free(l->steps);
+        if (!h->locks->optional) lock_sparse_free(l->sparse);
     }
     free(h->locks->instances);
     free(h->locks->matters);
