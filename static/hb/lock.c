@@ -371,6 +371,7 @@ void hb_locks_open(hb *h, bool optional)
     const hb_locks *certain = optional ? h->locks : NULL; /* the same instances matter */
     h->locks = base_alloc_zero(1, sizeof *h->locks);
     h->locks->optional = optional;
+    h->locks->certain = certain;
     lockset_open(&h->locks->table);
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);

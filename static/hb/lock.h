@@ -67,6 +67,7 @@ typedef struct {
 
 typedef struct hb_locks {
     bool optional; /* with those that are taken on conditions: optional.c */
+    const struct hb_locks *certain; /* of optional ones: those without */
     lockset_table table;
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
