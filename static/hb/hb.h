@@ -22,6 +22,7 @@
  *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; letter.c: what a message names; ring.c: slots that two semaphores count; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number*.c: what it has by its number; joined.c: those that are
  *                joined one by one; counter.c: what counts in loops
+ *   level.c      how far from its begin an origin runs what
  *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
