@@ -1,5 +1,5 @@
-/* How far from its begin an origin runs an instance: by the longest chain of calls, if there is one. What is found of an instance
- * from what its callers are (number.c) is the same then, whichever of them is asked about first. */
+/* How far from its begin an origin runs an instance: by the longest chain of calls, if there is one. What is found of
+ * an instance from what its callers are (number.c) is the same then, whichever of them is asked about first. */
 #include "static/hb/level.h"
 
 typedef struct {

@@ -1,6 +1,6 @@
-/* The calls and edges of an instance that may change what is held; at all others a set stays what it is, whichever it is, so that the
- * flow (lock_flow.c) need not ask. Most calls are to functions that have nothing to do with locks, and most branches are not on what
- * such a call has said. Requires to know which instances matter. */
+/* The calls and edges of an instance that may change what is held; at all others a set stays what it is, whichever it
+ * is, so that the flow (lock_flow.c) need not ask. Most calls are to functions that have nothing to do with locks, and
+ * most branches are not on what such a call has said. Requires to know which instances matter. */
 #include "static/hb/lock.h"
 
 static bool leads_to_locks(const hb *h, uint32_t instance, const hb_call *call)
@@ -44,7 +44,8 @@ lock_sparse *lock_sparse_make(const hb *h, uint32_t instance)
     s->calls = base_alloc(own->call_count * sizeof *s->calls);
     s->edges = base_alloc_zero(f->edge_count / 64 + 1, sizeof *s->edges);
     for (uint32_t c = 0; c < own->call_count; c++) /* between two calls stores are looked at */
-        if (h->locks->instances[instance].has_spin || is_active_call(h, instance, &own->calls[c])) s->calls[s->call_count++] = c;
+        if (h->locks->instances[instance].has_spin || is_active_call(h, instance, &own->calls[c]))
+            s->calls[s->call_count++] = c;
     for (uint32_t i = 0; i < f->ir->rpo_count; i++) {
         const lift_block *b = &f->blocks[f->ir->rpo[i]];
         for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)

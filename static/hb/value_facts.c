@@ -1,6 +1,7 @@
-/* What is asked again and again of the values of one function, found once: which loads are of one variable, which values are computed
- * in the same way, where blocks branch. It follows from the IR alone, which never changes, so it lies in its memory and lives as long: an
- * analysis of a program in which the function is still the same finds it there (lift_update_all keeps such functions). */
+/* What is asked again and again of the values of one function, found once: which loads are of one variable, which
+ * values are computed in the same way, where blocks branch. It follows from the IR alone, which never changes, so it
+ * lies in its memory and lives as long: an analysis of a program in which the function is still the same finds it there
+ * (lift_update_all keeps such functions). */
 #include "static/hb/value_facts.h"
 
 #include "static/pointer/map.h"
@@ -11,11 +12,11 @@ typedef struct {
 } known_test;
 
 typedef struct ir_facts {
-    uint32_t *kinds;    /* per access: a number, equal for those that value_same_access takes for one; 0: like no other */
+    uint32_t *kinds; /* per access: a number, equal for those that value_same_access takes for one; 0: like no other */
     ir_value *same[VALUE_FACTS_DEPTHS]; /* per value: value_first_equal at a depth; 0: not asked yet */
-    ir_value *loads;    /* per load: the first one of the same variable; 0: not found yet */
-    ir_value *branches; /* per block: its IR_BRANCH */
-    known_test *tests;  /* per block, not taken and taken: value_test */
+    ir_value *loads;                    /* per load: the first one of the same variable; 0: not found yet */
+    ir_value *branches;                 /* per block: its IR_BRANCH */
+    known_test *tests;                  /* per block, not taken and taken: value_test */
 } ir_facts;
 
 static uint64_t hash_sum(const value_sum *s, uint64_t hash)
@@ -49,7 +50,8 @@ static uint32_t find_kinds(const ir_func *ir, uint32_t *kinds)
                 vec_push(&list, own);
             }
             const access_kind *of = &list.data[*at];
-            if (of->segment != own.segment || of->sum.add != own.sum.add || !value_same_terms(&of->sum, &own.sum)) continue;
+            if (of->segment != own.segment || of->sum.add != own.sum.add || !value_same_terms(&of->sum, &own.sum))
+                continue;
             kinds[v] = of->kind;
             break;
         }
