@@ -8,7 +8,7 @@
  *   order.c      shb_ordered: may two points run at the same time? task.c: tasks of OpenMP
  *   event.c      which threads run the handlers of events, signals and exits
  *   lock.c       the locks that are certainly held at each point; lock_name.c: which lock an address means; lock_release.c: letting
- *                go, and calls; lock_flow.c: in one function; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
+ *                go, and calls; lock_flow.c: in one function; lock_sparse.c: where in it; lock_robust.c: robust ones; lockset.c: sets of locks as numbers
  *   optional.c   locks that are taken on a condition
  *   guard.c      locks as an access sees them, and in words
  *   setup.c      what is set up before a thread begins and stays so
@@ -22,6 +22,7 @@
  *                that goes round; last.c: the last of those that count down; gather.c: all of them; barrier.c: barriers; letter.c: what a message names; ring.c: slots that two semaphores count; separate.c: all of it, asked
  *   gift.c       what each thread of a kind is given for its own; number*.c: what it has by its number; joined.c: those that are
  *                joined one by one; counter.c: what counts in loops
+ *   level.c      how far from its begin an origin runs what
  *   nest.c       what tasks know of the function that made them
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes

@@ -368,8 +368,10 @@ bool hb_compares(const hb *h, hb_point at, uint32_t a, uint32_t b)
 
 void hb_locks_open(hb *h, bool optional)
 {
+    const hb_locks *certain = optional ? h->locks : NULL; /* the same instances matter */
     h->locks = base_alloc_zero(1, sizeof *h->locks);
     h->locks->optional = optional;
+    h->locks->certain = certain;
     lockset_open(&h->locks->table);
     lock_places_number(h, &(pta_places){0});
     h->locks->instances = base_alloc_zero(h->instance_count, sizeof *h->locks->instances);
@@ -385,6 +387,9 @@ void hb_locks_open(hb *h, bool optional)
     find_spins(h);
     lock_find_robust(h);
     find_matters(h);
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        if (h->locks->instances[i].matters && hb_instance_code(h, i))
+            h->locks->instances[i].sparse = certain ? certain->instances[i].sparse : lock_sparse_make(h, i);
     find_gains(h);
     find_entries(h);
 }
@@ -397,6 +402,7 @@ void hb_locks_close(hb *h)
         vec_free(&l->releases);
         free(l->blocks);
         free(l->steps);
+        if (!h->locks->optional) lock_sparse_free(l->sparse);
     }
     free(h->locks->instances);
     free(h->locks->matters);

@@ -20,6 +20,12 @@ typedef struct { /* what a call has last left of a set, when the summaries were 
     uint32_t set, version, result;
 } lock_step;
 
+typedef struct { /* lock_sparse.c: what of an instance may change what is held */
+    uint32_t *calls; /* numbers in the function's calls, in their order */
+    uint32_t call_count;
+    uint64_t *edges; /* bits */
+} lock_sparse;
+
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
     bool lets_all_go; /* more releases than are kept: of any lock */
@@ -29,6 +35,7 @@ typedef struct {
     VEC(lock_release) releases;
     uint32_t *blocks; /* per block: held on entry to it */
     lock_step *steps; /* per call; NULL: none yet */
+    lock_sparse *sparse; /* of those that matter; NULL: none yet. With `optional` those of the certain ones, which own them */
 } lock_instance;
 
 typedef struct {
@@ -66,6 +73,7 @@ typedef struct { /* what a pointer was found to lead to */
 
 typedef struct hb_locks {
     bool optional; /* with those that are taken on conditions: optional.c */
+    const struct hb_locks *certain; /* of optional ones: those without */
     lockset_table table;
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
@@ -143,6 +151,11 @@ uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks);
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
+
+/* --- lock_sparse.c ---------------------------------------------------------------------------------------------------- */
+
+lock_sparse *lock_sparse_make(const hb *h, uint32_t instance);
+void lock_sparse_free(lock_sparse *s);
 
 /* --- lock_robust.c ---------------------------------------------------------------------------------------------------- */
 

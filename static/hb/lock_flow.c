@@ -188,19 +188,21 @@ uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32
 {
     const hb_func *own = &h->funcs[h->instances[instance].func];
     const lift_block *b = &f->blocks[block];
-    uint32_t end = b->first_insn + b->insn_count, at = b->first_insn, low = 0, high = own->call_count;
+    const lock_sparse *active = h->locks->instances[instance].sparse;
+    uint32_t end = b->first_insn + b->insn_count, at = b->first_insn, low = 0, high = active->call_count;
     if (until < end) end = until;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (own->calls[middle].insn < b->first_insn)
+        if (own->calls[active->calls[middle]].insn < b->first_insn)
             low = middle + 1;
         else
             high = middle;
     }
-    for (uint32_t c = low; c < own->call_count && own->calls[c].insn < end; c++) {
-        set = after_stores(h, instance, set, at, own->calls[c].insn);
-        set = after_call(h, instance, set, &own->calls[c]);
-        at = own->calls[c].insn + 1;
+    for (uint32_t c = low; c < active->call_count && own->calls[active->calls[c]].insn < end; c++) {
+        const hb_call *call = &own->calls[active->calls[c]];
+        set = after_stores(h, instance, set, at, call->insn);
+        set = after_call(h, instance, set, call);
+        at = call->insn + 1;
     }
     return after_stores(h, instance, set, at, end);
 }
@@ -523,6 +525,7 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
 {
     const lift_func *f = hb_instance_code(h, instance);
     lockset_table *t = &h->locks->table;
+    const lock_sparse *active = h->locks->instances[instance].sparse;
     uint32_t end = LOCKSET_ALL;
     for (uint32_t b = 0; b < f->block_count; b++)
         blocks[b] = LOCKSET_ALL;
@@ -548,7 +551,8 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
             }
             for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
                 if (h->locks->optional && lock_goes_past(h, instance, e)) continue;
-                uint32_t to = f->edges[e].to, next = lockset_meet(t, blocks[to], over_edge(h, instance, f, block, e, out));
+                uint32_t over = hb_bit(active->edges, e) ? over_edge(h, instance, f, block, e, out) : out;
+                uint32_t to = f->edges[e].to, next = lockset_meet(t, blocks[to], over);
                 if (next == blocks[to]) continue;
                 blocks[to] = next;
                 changed = true;

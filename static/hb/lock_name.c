@@ -153,13 +153,38 @@ static uint32_t argument_places(hb *h, uint32_t instance, pta_operand what)
     }
 }
 
+static uint64_t argument_hash(uint32_t instance, uint32_t call, unsigned arg, int64_t add, bool shared)
+{
+    return map_hash(map_hash((uint64_t)instance << 32 | call) + (uint64_t)add * 16 + arg * 2 + shared);
+}
+
+/* The argument as it is known already, in one mode or the other; NULL: it is not. */
+static const lock_argument *known_argument(const hb_locks *l, uint32_t instance, uint32_t call, unsigned arg, int64_t add, bool shared)
+{
+    uint64_t hash = argument_hash(instance, call, arg, add, shared);
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t at = map_get(&l->name_map, hash & ~(1ull << 63));
+        if (at == MAP_NONE) return NULL;
+        const lock_argument *a = &l->names.data[at];
+        if (a->instance == instance && a->call == call && a->arg == arg && a->shared == shared && a->add == add) return a;
+    }
+}
+
 static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
-    pta_operand what = h->program->calls.data[call->call].args[arg];
-    if (what.var != PTA_NO_VAR) what.delta += (int32_t)add;
-    uint32_t list = argument_places(h, instance, what);
+    const hb_locks *certain = h->locks->certain;
+    const lock_argument *before = certain ? known_argument(certain, instance, call->call, arg, add, shared) : NULL;
     value_sum sum = {0};
+    uint32_t list;
+    if (before) { /* what it points to does not depend on conditions */
+        const lock_places *own = &certain->place_lists.data[before->name.places];
+        list = lock_places_number(h, &(pta_places){.data = certain->all_places.data + own->first, .len = own->count});
+    } else {
+        pta_operand what = h->program->calls.data[call->call].args[arg];
+        if (what.var != PTA_NO_VAR) what.delta += (int32_t)add;
+        list = argument_places(h, instance, what);
+    }
     if (call->value && arg < 6) sum = value_of(f->ir, f->ir->args[f->ir->insns[call->value].a + IR_CALL_RDI + arg]);
     sum.add += add;
     lock_name_address(h, h->instances[instance].func, &sum, list, shared, out);
@@ -169,7 +194,7 @@ static void find_argument(hb *h, uint32_t instance, const hb_call *call, unsigne
 /* The same, asked once: the flow comes by many times. */
 void lock_name_argument(hb *h, uint32_t instance, const hb_call *call, unsigned arg, int64_t add, bool shared, lock_name *out)
 {
-    uint64_t hash = map_hash(map_hash((uint64_t)instance << 32 | call->call) + (uint64_t)add * 16 + arg * 2 + shared);
+    uint64_t hash = argument_hash(instance, call->call, arg, add, shared);
     for (;; hash = map_hash(hash + 1)) {
         uint32_t *at = map_at(&h->locks->name_map, hash & ~(1ull << 63));
         if (*at == MAP_NONE) {

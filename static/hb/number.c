@@ -9,6 +9,7 @@
  * switch) is never run by two threads. */
 #include <Zydis/Zydis.h>
 
+#include "static/hb/level.h"
 #include "static/hb/lock.h"
 #include "static/hb/number.h"
 
@@ -46,6 +47,7 @@ struct hb_numbering {
     VEC(part_address) found;
     map64 numbers; /* origin and access: in `numbered` */
     VEC(numbered) numbered;
+    uint16_t **levels; /* per origin: hb_levels; NULL: not asked yet */
     map64 entries; /* origin and instance: in `masks` */
     map64 sets;    /* origin and access: in `masks` */
     VEC(number_set) masks;
@@ -59,6 +61,9 @@ void hb_numbers_open(hb *h)
 void hb_numbers_close(hb *h)
 {
     if (!h->numbering) return;
+    for (uint32_t o = 0; h->numbering->levels && o < h->origins.len; o++)
+        free(h->numbering->levels[o]);
+    free(h->numbering->levels);
     map_free(&h->numbering->addresses);
     vec_free(&h->numbering->found);
     map_free(&h->numbering->numbers);
@@ -516,22 +521,22 @@ static number_set set_anywhere(const hb *h, uint32_t origin)
     return (number_set){.bounded = count > 0 && count <= MOST_THREADS, .mask = count >= MOST_THREADS ? ~0ull : (1ull << count) - 1};
 }
 
-/* The numbers of the threads that may enter an instance: those at all of its calls. Each is found once; a function that is on the
- * way already may be entered by any. */
-static number_set entry_set(hb *h, uint32_t origin, uint32_t instance, unsigned depth)
+/* The numbers of the threads that may enter an instance: those at all of its calls. What takes part in a cycle of calls may be entered
+ * by any. Each is found once, and from callers of a lower level only: so it does not matter which is asked about first. */
+static number_set entry_set(hb *h, uint32_t origin, uint32_t instance)
 {
-    enum { MOST_CALLS = 40 };
+    struct hb_numbering *n = h->numbering;
     uint64_t key = (uint64_t)origin << 32 | instance;
-    uint32_t known = map_get(&h->numbering->entries, key), next = 0;
-    if (known != MAP_NONE) return h->numbering->masks.data[known];
-    number_set anywhere = set_anywhere(h, origin), all = {.never = true, .bounded = true};
-    bool any = false, unknown = depth >= MOST_CALLS || instance == h->origins.data[origin].instance;
-    *map_at(&h->numbering->entries, key) = known = h->numbering->masks.len;
-    vec_push(&h->numbering->masks, anywhere);
+    uint32_t known = map_get(&n->entries, key), next = 0;
+    if (known != MAP_NONE) return n->masks.data[known];
+    if (!n->levels) n->levels = base_alloc_zero(h->origins.len, sizeof *n->levels);
+    if (!n->levels[origin]) n->levels[origin] = hb_levels(h, origin);
+    number_set all = {.never = true, .bounded = true};
+    bool any = false, unknown = !n->levels[origin][instance] || instance == h->origins.data[origin].instance;
     for (const pta_call_edge *e; !unknown && (e = part_caller(h, origin, instance, &next)); any = true) {
         unknown = hb_spawns(h, e) || !hb_instance_code(h, e->caller);
         if (unknown) break;
-        number_set one = entry_set(h, origin, e->caller, depth + 1);
+        number_set one = entry_set(h, origin, e->caller);
         walk_up(h, origin, (hb_point){e->caller, h->call_insn[e->call]}, &one);
         all.never &= one.never;
         all.bounded &= one.bounded;
@@ -540,8 +545,9 @@ static number_set entry_set(hb *h, uint32_t origin, uint32_t instance, unsigned 
         all.space = one.space;
         all.iteration = one.iteration;
     }
-    if (any && !unknown) h->numbering->masks.data[known] = all;
-    return h->numbering->masks.data[known];
+    *map_at(&n->entries, key) = n->masks.len;
+    vec_push(&n->masks, any && !unknown ? all : set_anywhere(h, origin));
+    return n->masks.data[n->masks.len - 1];
 }
 
 static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
@@ -549,7 +555,7 @@ static number_set set_of(hb *h, uint32_t origin, const hb_touch *t)
     uint64_t key = (uint64_t)origin << 32 | (uint64_t)(t - h->touches.data);
     uint32_t known = map_get(&h->numbering->sets, key);
     if (known == MAP_NONE) {
-        number_set s = entry_set(h, origin, t->instance, 0);
+        number_set s = entry_set(h, origin, t->instance);
         walk_up(h, origin, (hb_point){t->instance, t->insn}, &s);
         *map_at(&h->numbering->sets, key) = known = h->numbering->masks.len;
         vec_push(&h->numbering->masks, s);

@@ -30,6 +30,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     h->program = program;
     h->options = *options;
     hb_calls_open(h);
+    hb_singles_open(h);
     hb_passings_open(h);
     hb_memo_begin(h);
     hb_words_open(h);

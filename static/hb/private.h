@@ -198,6 +198,7 @@ struct hb {
     uint32_t writes_objects;
     hb_statistics stats;
     bool has_std_thread;
+    bool has_single;         /* some part of the code is run by one thread of a team: task.c */
     hb_jumps jumps;
 };
 
@@ -277,6 +278,7 @@ const hb_region *hb_life_ever(const hb *h, uint32_t origin);
 const hb_region *hb_life_meant(const hb *h, uint32_t origin);
 
 /* --- task.c ---- */
+void hb_singles_open(hb *h);
 /* Whether a point is in a part of the code that one thread of a team runs; `part` is the block that it begins with. */
 bool hb_single_part(const hb *h, hb_point at, uint32_t *part);
 /* The same of a point in what such a part calls, and nothing else does: `root` has the part. */

@@ -7,7 +7,7 @@
  * what lies behind one of its calls is the same for all instances of its function and all walks: it is found once (find_after). */
 #include "static/hb/memo.h"
 #include "static/hb/private.h"
-#include "static/hb/value.h"
+#include "static/hb/value_facts.h"
 
 typedef struct {
     const hb *h;
@@ -491,23 +491,7 @@ void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, ui
 bool hb_goes_on_to(const lift_func *f, uint32_t from, uint32_t to)
 {
     const ir_block *blocks = f->ir->blocks;
-    if (blocks[from].rpo >= blocks[to].rpo) return false;
-    uint64_t *seen = base_alloc_zero(f->block_count / 64 + 1, sizeof *seen);
-    hb_numbers work = {0};
-    vec_push(&work, from);
-    while (work.len && !hb_bit(seen, to)) {
-        uint32_t at = work.data[--work.len];
-        for (uint32_t e = f->blocks[at].first_succ; e < f->blocks[at].first_succ + f->blocks[at].succ_count; e++) {
-            uint32_t next = f->edges[e].to;
-            if (hb_bit(seen, next) || blocks[next].rpo <= blocks[at].rpo || blocks[next].rpo > blocks[to].rpo) continue;
-            hb_set(seen, next);
-            vec_push(&work, next);
-        }
-    }
-    bool found = hb_bit(seen, to);
-    vec_free(&work);
-    free(seen);
-    return found;
+    return blocks[from].rpo < blocks[to].rpo && hb_bit(value_blocks_behind(f->ir, from), to);
 }
 
 bool hb_region_has(const hb_region *r, hb_point at)

@@ -20,8 +20,16 @@ static bool chooses(const hb_call *call)
            (!strcmp(sync->lock, "omp single") || !strcmp(sync->lock, "omp thread 0"));
 }
 
+void hb_singles_open(hb *h)
+{
+    for (uint32_t f = 0; f < h->program->funcs.len && !h->has_single; f++)
+        for (uint32_t c = 0; c < h->funcs[f].call_count && !h->has_single; c++)
+            h->has_single = chooses(&h->funcs[f].calls[c]);
+}
+
 bool hb_has_single(const hb *h, uint32_t instance)
 {
+    if (!h->has_single) return false;
     const hb_func *own = &h->funcs[h->instances[instance].func];
     for (uint32_t c = 0; c < own->call_count; c++)
         if (chooses(&own->calls[c])) return true;
@@ -58,6 +66,7 @@ enum { MOST_CALLERS = 32 };
 
 bool hb_single_of(const hb *h, hb_point at, uint32_t *root, uint32_t *part)
 {
+    if (!h->has_single) return false;
     hb_point work[MOST_CALLERS] = {at};
     uint32_t count = 1;
     bool found = false;

@@ -1,6 +1,7 @@
-/* What is asked again and again of the values of one function, found once: which loads are of one variable, which values are computed
- * in the same way, where blocks branch. It follows from the IR alone, which never changes, so it lies in its memory and lives as long: an
- * analysis of a program in which the function is still the same finds it there (lift_update_all keeps such functions). */
+/* What is asked again and again of the values of one function, found once: which loads are of one variable, which
+ * values are computed in the same way, where blocks branch, and which lie behind which. It follows from the IR alone,
+ * which never changes, so it lies in its memory and lives as long: an analysis of a program in which the function is
+ * still the same finds it there (lift_update_all keeps such functions). */
 #include "static/hb/value_facts.h"
 
 #include "static/pointer/map.h"
@@ -11,11 +12,12 @@ typedef struct {
 } known_test;
 
 typedef struct ir_facts {
-    uint32_t *kinds;    /* per access: a number, equal for those that value_same_access takes for one; 0: like no other */
+    uint32_t *kinds; /* per access: a number, equal for those that value_same_access takes for one; 0: like no other */
     ir_value *same[VALUE_FACTS_DEPTHS]; /* per value: value_first_equal at a depth; 0: not asked yet */
-    ir_value *loads;    /* per load: the first one of the same variable; 0: not found yet */
-    ir_value *branches; /* per block: its IR_BRANCH */
-    known_test *tests;  /* per block, not taken and taken: value_test */
+    ir_value *loads;                    /* per load: the first one of the same variable; 0: not found yet */
+    ir_value *branches;                 /* per block: its IR_BRANCH */
+    known_test *tests;                  /* per block, not taken and taken: value_test */
+    uint64_t **behind;                  /* per block: value_blocks_behind; NULL: not asked yet */
 } ir_facts;
 
 static uint64_t hash_sum(const value_sum *s, uint64_t hash)
@@ -49,7 +51,8 @@ static uint32_t find_kinds(const ir_func *ir, uint32_t *kinds)
                 vec_push(&list, own);
             }
             const access_kind *of = &list.data[*at];
-            if (of->segment != own.segment || of->sum.add != own.sum.add || !value_same_terms(&of->sum, &own.sum)) continue;
+            if (of->segment != own.segment || of->sum.add != own.sum.add || !value_same_terms(&of->sum, &own.sum))
+                continue;
             kinds[v] = of->kind;
             break;
         }
@@ -100,6 +103,7 @@ static ir_facts *facts_of(const ir_func *ir)
         f->same[i] = arena_alloc(&own->memory, size);
     f->branches = arena_alloc(&own->memory, ir->func->block_count * sizeof *f->branches);
     f->tests = arena_alloc(&own->memory, 2 * ir->func->block_count * sizeof *f->tests);
+    f->behind = arena_alloc(&own->memory, ir->func->block_count * sizeof *f->behind);
     find_loads(ir, f->kinds, find_kinds(ir, f->kinds), f->loads);
     for (uint32_t b = 0; b < ir->func->block_count; b++) {
         const ir_block *block = &ir->blocks[b];
@@ -140,4 +144,25 @@ bool value_test(const ir_func *ir, uint32_t block, bool taken, value_condition *
     }
     *out = t->condition;
     return t->known;
+}
+
+const uint64_t *value_blocks_behind(const ir_func *ir, uint32_t block)
+{
+    uint64_t **known = &facts_of(ir)->behind[block];
+    if (*known) return *known;
+    const lift_func *f = ir->func;
+    uint64_t *seen = arena_alloc(&((ir_func *)ir)->memory, (f->block_count / 64 + 1) * sizeof *seen);
+    VEC(uint32_t) work = {0};
+    vec_push(&work, block);
+    while (work.len) {
+        uint32_t at = work.data[--work.len];
+        for (uint32_t e = f->blocks[at].first_succ; e < f->blocks[at].first_succ + f->blocks[at].succ_count; e++) {
+            uint32_t next = f->edges[e].to;
+            if (seen[next / 64] >> next % 64 & 1 || ir->blocks[next].rpo <= ir->blocks[at].rpo) continue;
+            seen[next / 64] |= 1ull << next % 64;
+            vec_push(&work, next);
+        }
+    }
+    vec_free(&work);
+    return *known = seen;
 }

@@ -17,5 +17,7 @@ bool value_find_test(const ir_func *ir, uint32_t block, bool taken, value_condit
 ir_value value_first_load(const ir_func *ir, ir_value load);
 /* Where the answer of first_equal at a depth is kept; 0: it was not asked yet. */
 ir_value *value_known_equal(const ir_func *ir, ir_value v, unsigned depth);
+/* Bits: the blocks that ways lead to from a block without going round a loop. */
+const uint64_t *value_blocks_behind(const ir_func *ir, uint32_t block);
 
 #endif
