@@ -209,6 +209,7 @@ static int follow(law *l, uint32_t changed, race_error *error)
     at = note(l, PHASE_LIFT, at);
     l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);
+    if (l->times) printf("%s: %u functions generated\n", basename(l->objects[changed].path), l->program->generated);
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
         pta_changes changes;
