@@ -326,6 +326,7 @@ typedef struct {
 } lift_opaque;
 
 typedef struct lift_targets lift_targets;
+typedef struct lift_told lift_told;
 
 typedef struct {
     const image *img;
@@ -335,6 +336,7 @@ typedef struct {
     lift_opaque *opaque; /* most frequent first */
     uint32_t opaque_count;
     bool *outside_dead; /* objects.c: per entry of image->plts: it was taken to never return; NULL */
+    lift_told *told; /* objects.c: what it has told the others, and when */
     lift_targets *targets; /* targets.c: lift_next_target */
     uint64_t generation; /* of the options: tells it from one that was closed and lay at the same address */
     arena memory;
@@ -353,10 +355,13 @@ typedef struct {
 lift_module *lift_open(const image *img, const lift_options *options);
 void lift_close(lift_module *module);
 
+void lift_told_free(lift_told *told);
+
 /* objects.c: all modules of a program. Object files learn from each other which functions never return. */
 void lift_open_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
 /* The same after some images were replaced: modules that are there already (out[i] not NULL, of images[i]) are kept where nothing
- * that they call has begun or ceased to return; else they are closed and lifted again. Returns the number lifted.
+ * that they call has begun or ceased to return; else they are closed and lifted again. The result is that of lift_open_all. Returns
+ * how often a module was lifted.
  * options->generation is greater than at each call before it, and not 0. */
 uint32_t lift_update_all(const image *const *images, uint32_t count, const lift_options *options, lift_module **out);
 

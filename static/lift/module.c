@@ -173,6 +173,7 @@ void lift_close(lift_module *m)
     }
     free(m->funcs);
     targets_close(m->targets);
+    lift_told_free(m->told);
     arena_free(&m->memory);
     free(m);
 }

@@ -62,8 +62,16 @@ static uint32_t named_by(const pta_func *f, const allocator_word *of, pta_operan
     return PTA_NO_FUNC;
 }
 
+static bool calls_pointers(const pta_program *program, const pta_func *f)
+{
+    for (uint32_t i = 0; i < f->stmts.len; i++)
+        if (f->stmts.data[i].kind == PTA_CALL && program->calls.data[f->stmts.data[i].ref].func == PTA_NO_FUNC) return true;
+    return false;
+}
+
 static void name_calls(pta_program *program, uint32_t func, const word_list *words)
 {
+    if (!calls_pointers(program, &program->funcs.data[func])) return;
     allocator_word *of = find_addresses(&program->funcs.data[func]);
     uint32_t count = program->funcs.data[func].stmts.len;
     for (uint32_t i = 0; i < count; i++) {

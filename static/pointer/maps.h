@@ -25,6 +25,10 @@ typedef struct {
     uint32_t first_func, first_function_site;
     uint32_t *slots, *plts;
     uint32_t *chosen; /* generate_module */
+    /* What follows from the module alone; the next program takes it over. */
+    uint32_t *stacks;    /* per function: generate_stack */
+    uint64_t *addresses; /* the data addresses that it names itself, sorted */
+    uint32_t address_count;
 } module_map;
 
 struct pta_maps {

@@ -199,6 +199,7 @@ struct pta_program {
     const pta_wishes *wishes;  /* or NULL; only while it is opened */
     uint64_t unknown_calls;    /* calls of functions that are neither here nor in the table */
     uint64_t unknown_accesses; /* accesses whose address is no expression (IR_WIDE) */
+    uint32_t generated;        /* functions of modules whose statements were not there in the program before */
 };
 
 /* Builds the statements of all modules; they must outlive the program. Modules see each other's exported symbols. */

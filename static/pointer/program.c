@@ -143,25 +143,41 @@ static uint64_t *referenced(const lift_module *module, uint32_t *count)
     return all.data;
 }
 
+/* What is known of a module alone: from before, or found. */
+static void know_module(pta_program *program, uint32_t m)
+{
+    const lift_module *module = program->modules[m];
+    module_map *map = &program->maps->modules[m];
+    module_map *old = map->was != PTA_NO_MODULE ? &program->wishes->before->maps->modules[map->was] : NULL;
+    if (old && old->stacks) {
+        map->stacks = old->stacks;
+        map->addresses = old->addresses;
+        map->address_count = old->address_count;
+        old->stacks = NULL;
+        old->addresses = NULL;
+        return;
+    }
+    map->stacks = base_alloc_zero((size_t)module->func_count + 1, sizeof *map->stacks);
+    for (uint32_t f = 0; f < module->func_count; f++)
+        if (module->funcs[f]->ir) map->stacks[f] = generate_stack(module->funcs[f]->ir);
+    map->addresses = referenced(module, &map->address_count);
+}
+
 static void add_module(pta_program *program, uint32_t m)
 {
     const lift_module *module = program->modules[m];
     module_map *map = &program->maps->modules[m];
+    know_module(program, m);
     map->first_func = program->funcs.len;
     for (uint32_t f = 0; f < module->func_count; f++)
         program_add_func(program, module->funcs[f]->name, module->funcs[f], m);
     map->first_function_site = program->sites.len;
     for (uint32_t f = 0; f < module->func_count; f++) {
         add_function_site(program, map->first_func + f);
-        if (module->funcs[f]->ir)
-            program->funcs.data[map->first_func + f].stack = generate_stack(module->funcs[f]->ir);
-        if (program->funcs.data[map->first_func + f].stack > program->stack)
-            program->stack = program->funcs.data[map->first_func + f].stack;
+        program->funcs.data[map->first_func + f].stack = map->stacks[f];
+        if (map->stacks[f] > program->stack) program->stack = map->stacks[f];
     }
-    uint32_t count;
-    uint64_t *addresses = referenced(module, &count);
-    address_static(program, m, addresses, count, &map->statics);
-    free(addresses);
+    address_static(program, m, map->addresses, map->address_count, &map->statics);
     address_tls(program, m, &map->tls);
 }
 
@@ -363,6 +379,7 @@ static void generate_module_of(pta_program *program, uint32_t m, const generate_
     for (uint32_t f = 0; f < count; f++)
         if (!done[f]) generate_function(program, about, map->first_func + f, &all[f]);
     for (uint32_t f = 0; f < count; f++) {
+        program->generated += !done[f];
         if (reuse && !done[f]) reuse_keep(reuse, program, about, map->first_func + f, &all[f]);
         if (reuse) all[f] = copy_code(reuse_code(reuse, map->first_func + f));
         take(program, map->first_func + f, &all[f]);
@@ -496,6 +513,8 @@ void pta_program_close(pta_program *program)
         free(map->slots);
         free(map->plts);
         free(map->chosen);
+        free(map->stacks);
+        free(map->addresses);
     }
     passing_forget(program->maps->passing);
     reuse_close(program->maps->reuse);

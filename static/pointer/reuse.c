@@ -31,6 +31,8 @@ typedef struct {
 struct pta_reuse {
     reuse_table *tables;
     uint64_t *declared; /* by function */
+    uint64_t *names;    /* by function of a module: hash of its name; by module: of its path */
+    uint64_t *paths;
     uint32_t *first;    /* by module: its first function */
     reuse_func *funcs;
     uint32_t module_count, func_count;
@@ -94,6 +96,37 @@ static void pair_site(pta_reuse *r, uint32_t was, uint32_t now)
     r->moved |= was != now;
 }
 
+/* A module that was read again: those that call its functions do so by their names. */
+static void pair_by_name(pta_reuse *r, const pta_reuse *old, uint32_t was, uint32_t now)
+{
+    uint32_t count = r->first[now + 1] - r->first[now];
+    map64 names = {0};
+    for (uint32_t f = r->first[now]; f < r->first[now] + count; f++) {
+        uint32_t *at = map_at(&names, r->names[f] >> 1);
+        *at = *at == MAP_NONE ? f : r->func_count; /* twice: it tells nothing */
+    }
+    for (uint32_t f = old->first[was]; f < old->first[was + 1]; f++) {
+        uint32_t *at = map_at(&names, old->names[f] >> 1), found = *at;
+        *at = r->func_count; /* the first one only */
+        if (found != MAP_NONE && found != r->func_count) r->func_now[f] = found;
+    }
+    map_free(&names);
+}
+
+static void pair_changed(pta_reuse *r, const pta_program *program, const pta_reuse *old)
+{
+    map64 paths = {0};
+    for (uint32_t m = 0; m < old->module_count; m++)
+        if (r->module_now[m] == PTA_NO_MODULE) *map_at(&paths, old->paths[m] >> 1) = m;
+    for (uint32_t m = 0; m < r->module_count && paths.count; m++) {
+        uint32_t *at = program->maps->modules[m].was == PTA_NO_MODULE ? map_at(&paths, r->paths[m] >> 1) : NULL;
+        if (!at || *at == MAP_NONE) continue;
+        pair_by_name(r, old, *at, m);
+        *at = MAP_NONE;
+    }
+    map_free(&paths);
+}
+
 /* What is known of numbers before tables are compared: functions of modules that were there, models by their names. */
 static void pair_numbers(pta_reuse *r, const pta_program *program, const pta_program *before)
 {
@@ -117,6 +150,7 @@ static void pair_numbers(pta_reuse *r, const pta_program *program, const pta_pro
         for (uint32_t f = 0; f < program->modules[m]->func_count; f++)
             r->func_now[old->first_func + f] = map->first_func + f;
     }
+    pair_changed(r, program, before->maps->reuse);
     for (uint32_t f = 0; f < r->funcs_before; f++) {
         const pta_func *func = &before->funcs.data[f];
         const name_entry *entry = func->lift ? NULL : names_find(&program->maps->names, func->name);
@@ -139,13 +173,19 @@ pta_reuse *reuse_open(const pta_program *program, const pta_program *before)
     r->module_count = program->module_count;
     r->func_count = program->funcs.len;
     r->tables = base_alloc_zero(r->module_count + 1, sizeof *r->tables);
-    r->first = base_alloc_zero(r->module_count + 1, sizeof *r->first);
+    r->first = base_alloc_zero(r->module_count + 2, sizeof *r->first);
     r->declared = base_alloc_zero(r->func_count + 1, sizeof *r->declared);
+    r->names = base_alloc_zero(r->func_count + 1, sizeof *r->names);
+    r->paths = base_alloc_zero(r->module_count + 1, sizeof *r->paths);
     r->funcs = base_alloc_zero(r->func_count + 1, sizeof *r->funcs);
     for (uint32_t m = 0; m < r->module_count; m++) {
         const lift_module *module = program->modules[m];
         r->first[m] = program->maps->modules[m].first_func;
+        r->first[m + 1] = r->first[m] + module->func_count;
+        r->paths[m] = mix(text_hash(module->img->path), text_hash(module->img->member));
         uint32_t was = old ? program->maps->modules[m].was : PTA_NO_MODULE;
+        for (uint32_t f = 0; f < module->func_count; f++)
+            r->names[r->first[m] + f] = was != PTA_NO_MODULE ? old->names[old->first[was] + f] : text_hash(module->funcs[f]->name);
         for (uint32_t f = 0; f < module->func_count; f++)
             r->declared[r->first[m] + f] =
                 was != PTA_NO_MODULE ? old->declared[old->first[was] + f] : declaration_hash(r, module->img, module->funcs[f]);
@@ -360,6 +400,8 @@ void reuse_close(pta_reuse *r)
     }
     free(r->tables);
     free(r->declared);
+    free(r->names);
+    free(r->paths);
     free(r->first);
     free(r->funcs);
     free(r);

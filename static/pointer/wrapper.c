@@ -7,10 +7,20 @@
 
 enum { WRAPPER_STATEMENTS = 120 };
 
+static bool calls_any(const pta_program *program, const pta_func *f, const uint8_t *of)
+{
+    for (uint32_t i = 0; i < f->stmts.len; i++) {
+        if (f->stmts.data[i].kind != PTA_CALL) continue;
+        uint32_t callee = program->calls.data[f->stmts.data[i].ref].func;
+        if (callee != PTA_NO_FUNC && of[callee]) return true;
+    }
+    return false;
+}
+
 /* A function that returns what an allocator or another wrapper has just given it. */
 static bool is_wrapper(const pta_program *program, const pta_func *f, const uint8_t *allocates)
 {
-    if (f->stmts.len > WRAPPER_STATEMENTS) return false;
+    if (f->stmts.len > WRAPPER_STATEMENTS || !calls_any(program, f, allocates)) return false;
     uint8_t *returned = base_alloc_zero(f->var_count, 1);
     returned[PTA_RET] = 1;
     for (bool changed = true; changed;) {

@@ -86,5 +86,24 @@ static inline bool same_program(const pta_program *a, const pta_program *b, char
     return true;
 }
 
+/* The same of what modules were lifted to. */
+static inline bool same_module(const lift_module *a, const lift_module *b, char *why, size_t size)
+{
+    if (a->func_count != b->func_count) SAME_FAIL("%s: %u, %u functions", a->img->path, a->func_count, b->func_count);
+    for (uint32_t i = 0; i < a->func_count; i++) {
+        const lift_func *x = a->funcs[i], *y = b->funcs[i];
+        if (x->entry != y->entry || x->end != y->end || x->returns != y->returns || x->complete != y->complete || x->guessed != y->guessed ||
+            x->insn_count != y->insn_count || x->block_count != y->block_count || x->edge_count != y->edge_count ||
+            x->found != y->found || strcmp(x->name, y->name))
+            SAME_FAIL("%s: %s: another function", a->img->path, x->name);
+        if (!x->ir || !y->ir || x->ir->insn_count != y->ir->insn_count || x->ir->arg_count != y->ir->arg_count ||
+            memcmp(x->ir->insns + 1, y->ir->insns + 1, (x->ir->insn_count - 1) * sizeof *x->ir->insns) ||
+            (x->ir->arg_count && memcmp(x->ir->args, y->ir->args, x->ir->arg_count * sizeof *x->ir->args)) ||
+            (x->insn_count && memcmp(x->ir->live, y->ir->live, x->insn_count * sizeof *x->ir->live)))
+            SAME_FAIL("%s: %s: other IR", a->img->path, x->name);
+    }
+    return true;
+}
+
 #undef SAME_FAIL
 #endif

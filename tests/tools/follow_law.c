@@ -11,7 +11,7 @@
  * last line, milliseconds on the processor per phase: median, mean, 99th percentile, worst.
  *
  * The program that was made with the help of the one before is compared too, number by number, with one that was not; --programs:
- * only that, nothing is analysed.
+ * only that, and what was lifted, with what is lifted from scratch; nothing is analysed.
  *
  * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
@@ -209,6 +209,7 @@ static int follow(law *l, uint32_t changed, race_error *error)
     at = note(l, PHASE_LIFT, at);
     l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);
+    if (l->times) printf("%s: %u functions generated\n", basename(l->objects[changed].path), l->program->generated);
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
         pta_changes changes;
@@ -229,9 +230,29 @@ static int follow(law *l, uint32_t changed, race_error *error)
     return status;
 }
 
+/* What was lifted again after edits is what is lifted from scratch. */
+static bool modules_agree(const law *l)
+{
+    char why[400];
+    const image **images = images_of(l);
+    lift_module **fresh = base_alloc_zero(l->count, sizeof *fresh);
+    lift_open_all(images, l->count, &(lift_options){.jobs = 1}, fresh);
+    bool same = true;
+    for (uint32_t i = 0; i < l->count; i++) {
+        if (same && !same_module(l->modules[i], fresh[i], why, sizeof why)) {
+            printf("another module: %s\n", why);
+            same = false;
+        }
+        lift_close(fresh[i]);
+    }
+    free(fresh);
+    free(images);
+    return same;
+}
+
 static bool agree(law *l, race_error *error)
 {
-    bool same = true;
+    bool same = !l->programs || modules_agree(l);
     pta_options options = l->options;
     options.once = true;
     options.jobs = 1;
