@@ -7,6 +7,9 @@
  * two that are known have been compared already. Order, locks and threads count as they do for places: a lock in the
  * object guards when its distance from the accessed bytes is the same on both sides (hb_guards_near).
  *
+ * Who runs the code must be known as far as that goes: neither code that only code outside may call, nor threads of which nobody knows
+ * what they run, or that may never be there together (HB_MEET_WILD), are paired by types alone. Nor is what a constructor sets up.
+ *
  * There is one warning for each member, of low confidence, with the pair that makes the best case. Programs cast, and a pointer may be
  * declared as something else than what it points to: nothing is claimed of accesses that are not paired.
  *
@@ -80,6 +83,22 @@ static uint32_t bucket_number(search *s, const detect_member *b, bool make)
 
 /* --- uses ----------------------------------------------------------------------------------------------------------------------- */
 
+/* A constructor of the type itself (_ZN8RegistryC2Ei): who else knows the object yet has got it from a word that is to be looked at. */
+static bool is_constructor(const char *name, const image_type *type)
+{
+    size_t len = strcspn(type->name, "<");
+    if (strncmp(name, "_ZN", 3)) return false;
+    for (name += 3 + (name[3] == 'K'); *name >= '1' && *name <= '9';) {
+        char *rest;
+        unsigned long count = strtoul(name, &rest, 10);
+        if (count > strnlen(rest, count)) return false;
+        bool same = count == len && !strncmp(rest, type->name, len);
+        name = rest + count;
+        if (same && *name == 'C' && (name[1] == '1' || name[1] == '2') && name[2] == 'E') return true;
+    }
+    return false;
+}
+
 static uint64_t tie_of(const detect *d, uint32_t func, uint32_t insn)
 {
     return map_hash(detect_text_hash(d->program->funcs.data[func].name)) << 20 | (insn & 0xfffff);
@@ -88,6 +107,7 @@ static uint64_t tie_of(const detect *d, uint32_t func, uint32_t insn)
 /* One for each member that the bytes of an access belong to. */
 static void add_uses(search *s, const pta_access *access, use like)
 {
+    if (access->flags & IR_WRITE && is_constructor(s->d->program->funcs.data[access->func].name, access->type)) return;
     uint64_t width = access->width ? access->width : 1, rest;
     for (uint64_t done = 0; done < width; done += rest) {
         detect_member b;
@@ -187,6 +207,12 @@ static bool is_shared(const search *s, uint32_t first, uint32_t end)
     return writes && several;
 }
 
+/* It is not known what it runs, or whether anybody runs it. */
+static bool is_vague(const search *s, uint32_t origin)
+{
+    return s->origins[origin].kind == HB_OUTSIDE || s->origins[origin].entry == s->d->program->wild_call;
+}
+
 static void make_classes(search *s, uint32_t first, uint32_t end)
 {
     detect *d = s->d;
@@ -208,6 +234,7 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t.instance);
+            if (is_vague(s, like.origin)) continue;
             like.cost = detect_rank_side(d, like.origin, &t, like.doubt);
             add_class(s, &known, &like, u);
         }
@@ -225,9 +252,8 @@ static void pair_classes(search *s, uint32_t a, uint32_t b, best_pair *best)
     if (detect_same_thread(s->origins, x->origin, y->origin) || detect_guards_common(&s->guards, x->guards, y->guards)) return;
     const char *why;
     hb_meeting how = HB_MEET_SURE;
-    if (hb_stances_ordered(s->d->h, x->stance, y->stance, &why, &how)) return;
+    if (hb_stances_ordered(s->d->h, x->stance, y->stance, &why, &how) || how == HB_MEET_WILD) return;
     x->races = y->races = true;
-    if (how == HB_MEET_WILD) cost += 2 * detect_rank_unsure();
     if (!best->found || cost < best->cost) *best = (best_pair){a, b, cost, why, how, true};
 }
 
@@ -258,7 +284,7 @@ static void report(search *s, const detect_member *of, const best_pair *best)
         pair.origin[i] = sides[i]->origin;
         pair.set[i] = sides[i]->set;
         pair.atomic[i] = sides[i]->atomic;
-        pair.doubt[i] = best->how != HB_MEET_WILD ? sides[i]->doubt : HB_WILD;
+        pair.doubt[i] = sides[i]->doubt;
     }
     detect_rank(d, &pair, &w);
     char text[300];

@@ -44,7 +44,7 @@ typedef struct {
     form *forms;
     uint8_t *kinds; /* value_kind of each value */
     bool *left;     /* passing_leavings */
-    struct typed_value *types; /* typed.h */
+    struct typed_value *types, *guesses; /* typed.h */
     const image_type **made;   /* made_infer */
     uint32_t *call_of; /* per value: local call number + 1 */
     known_form *known; /* hash table of forms that have a variable */

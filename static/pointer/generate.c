@@ -476,6 +476,7 @@ void generate_function(const pta_program *program, const generate_module *module
     g.kinds = kinds_infer(g.img, ir);
     g.left = passing_leavings(program, module, func);
     g.types = typed_infer(&g);
+    g.guesses = ir->loop_count ? typed_guess(&g) : g.types;
     g.made = made_infer(&g);
     for (ir_value v = 1; v < ir->insn_count; v++)
         if (g.types[v].number && g.kinds[v] == KIND_UNKNOWN) g.kinds[v] = KIND_NUMBER;
@@ -495,6 +496,7 @@ void generate_function(const pta_program *program, const generate_module *module
     free(g.call_of);
     free(g.kinds);
     free(g.left);
+    if (g.guesses != g.types) free(g.guesses);
     free(g.types);
     free(g.made);
     free(g.known);

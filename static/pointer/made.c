@@ -69,7 +69,7 @@ static void note_uses(const generator *g, const image_type **made, ir_value v)
 
 typed_value made_access(const generator *g, const ir_insn *access)
 {
-    typed_value place = typed_access(g, access, 0);
+    typed_value place = typed_guessed(g, access);
     if (place.to || access->b || access->flags & (IR_WIDE | IR_REP | IR_FS | IR_GS)) return place;
     enum { FAR = 1 << 30 };
     int64_t at = access->imm;

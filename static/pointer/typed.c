@@ -17,6 +17,7 @@ typedef struct {
     const generator *g;
     typed_value *types;
     bool *seen;
+    bool waits; /* what is made of a value that was not seen yet is not seen either */
 } typing;
 
 static bool is_byte(const image_type *type)
@@ -213,6 +214,11 @@ typed_value typed_access(const generator *g, const ir_insn *access, int64_t lane
     return place_of(g, g->types, access, lane);
 }
 
+typed_value typed_guessed(const generator *g, const ir_insn *access)
+{
+    return place_of(g, g->guesses, access, 0);
+}
+
 typed_value typed_loaded(typed_value place)
 {
     if (!place.to || place.at < 0) return (typed_value){0};
@@ -275,6 +281,15 @@ static bool rounds_down(const generator *g, const ir_insn *insn)
     return mask < 0 && mask >= -MOST && !(-mask & (-mask - 1));
 }
 
+/* Not before what it is made of. */
+static bool is_early(const typing *t, const ir_insn *insn)
+{
+    ir_value of = 0;
+    if (insn->op == IR_COPY || insn->op == IR_LEA || insn->op == IR_SUB || insn->op == IR_AND) of = insn->a;
+    if (insn->op == IR_LOAD) of = t->g->ir->insns[insn->a].a;
+    return t->waits && of && !t->seen[of];
+}
+
 static typed_value flow_type(const typing *t, ir_value v, bool *seen)
 {
     static const uint8_t arg_of[IR_FLAGS] = {[IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1,
@@ -286,6 +301,8 @@ static typed_value flow_type(const typing *t, ir_value v, bool *seen)
     if (insn->width != 8 && insn->op != IR_ENTRY && insn->op != IR_PHI && insn->op != IR_ADDRESS) return (typed_value){0};
     typed_value frame = frame_place(g, v);
     if (frame.to) return frame;
+    *seen = !is_early(t, insn);
+    if (!*seen) return (typed_value){0};
     switch (insn->op) {
     case IR_ENTRY: return insn->var < IR_FLAGS && arg_of[insn->var] ? typed_parameter(g->img, g->func, arg_of[insn->var] - 1u) : (typed_value){0};
     case IR_ADDRESS: return static_place(g, insn->imm);
@@ -321,10 +338,10 @@ static typed_value type_of(const typing *t, ir_value v, bool *seen)
     return slot;
 }
 
-typed_value *typed_infer(const generator *g)
+static typed_value *infer(const generator *g, bool waits)
 {
     const ir_func *ir = g->ir;
-    typing t = {.g = g, .types = base_alloc_zero(ir->insn_count, sizeof *t.types)};
+    typing t = {.g = g, .types = base_alloc_zero(ir->insn_count, sizeof *t.types), .waits = waits};
     if (!g->img->has_debug) return t.types;
     t.seen = base_alloc_zero(ir->insn_count, sizeof *t.seen);
     bool changed = true;
@@ -345,6 +362,16 @@ typed_value *typed_infer(const generator *g)
     if (changed) memset(t.types, 0, ir->insn_count * sizeof *t.types);
     free(t.seen);
     return t.types;
+}
+
+typed_value *typed_infer(const generator *g)
+{
+    return infer(g, false);
+}
+
+typed_value *typed_guess(const generator *g)
+{
+    return infer(g, true);
 }
 
 /* --- elements of arrays --------------------------------------------------------------------------------------------------- */

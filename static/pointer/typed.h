@@ -14,6 +14,11 @@ typedef struct typed_value {
 /* Per IR value; free() the result. Without debug information nothing is known. */
 typed_value *typed_infer(const generator *g);
 
+/* The same, but a pointer that goes through a list in a loop is what it began as, as long as nothing speaks against it: for those who
+ * want to know what is meant, and do not draw conclusions from it. */
+typed_value *typed_guess(const generator *g);
+typed_value typed_guessed(const generator *g, const ir_insn *access);
+
 /* What a parameter, by its register, and the result of a function are declared as; what is loaded from a place. */
 typed_value typed_parameter(const image *img, const lift_func *func, unsigned reg);
 typed_value typed_returned(const image *img, const lift_func *func);
@@ -24,7 +29,7 @@ typed_value typed_loaded(typed_value place);
 const image_type **made_infer(const generator *g);
 /* Whether a value is kept as a pointer to bytes, and as nothing else. */
 bool made_is_bytes(const generator *g, ir_value v);
-/* typed_access, or else what the pointer of an access is kept as. */
+/* typed_guessed, or else what the pointer of an access is kept as. */
 typed_value made_access(const generator *g, const ir_insn *access);
 
 /* The place of an access, `lane` bytes behind its address; to NULL: unknown. */
