@@ -1,11 +1,13 @@
-/* What passing.c needs of a function and can be told from its own code and declaration: values are looked at once, and what is
- * found between functions is found on what remains, a few numbers for each call. It is kept from one program to the next. */
+/* What passing.c needs of a function and can be told from its own code and declaration: values are looked at once, and
+ * what is found between functions is found on what remains, a few numbers for each call. It is kept from one program to
+ * the next. */
 #include <stdlib.h>
 
 #include "static/pointer/kinds.h"
 #include "static/pointer/passing.h"
 
-static const uint8_t arg_of[IR_FLAGS] = { /* + 1 */
+static const uint8_t arg_of[IR_FLAGS] = {
+    /* + 1 */
     [IR_RDI] = PTA_RDI + 1, [IR_RSI] = PTA_RSI + 1, [IR_RDX] = PTA_RDX + 1,
     [IR_RCX] = PTA_RCX + 1, [IR_R8] = PTA_R8 + 1,   [IR_R9] = PTA_R9 + 1,
 };
@@ -19,8 +21,8 @@ unsigned passing_argument(const ir_insn *insn)
 
 static bool is_aggregate(const image_type *type)
 {
-    return !type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION || type->kind == IMAGE_TYPE_ARRAY ||
-           type->kind == IMAGE_TYPE_OTHER;
+    return !type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION ||
+           type->kind == IMAGE_TYPE_ARRAY || type->kind == IMAGE_TYPE_OTHER;
 }
 
 /* The most registers that a value of a type may need. */
@@ -49,7 +51,8 @@ static void read_declaration(const image *img, const lift_func *func, passing_lo
 
 /* --- what values are made of ------------------------------------------------------------------------------------------------ */
 
-/* Per value, over copies, phis and what calls spare: the arguments that it is made of, and PASSING_SECOND if second results too. */
+/* Per value, over copies, phis and what calls spare: the arguments that it is made of, and PASSING_SECOND if second
+ * results too. */
 static uint8_t *find_sources(const ir_func *ir)
 {
     uint8_t *from = base_alloc_zero(ir->insn_count, 1);
@@ -123,7 +126,8 @@ static void list_seconds(seconds *s, uint32_t entry, ir_value first)
     }
 }
 
-/* Whether a value that is in the second return register at the end was computed to be there; marks what that is said of. */
+/* Whether a value that is in the second return register at the end was computed to be there; marks what that is said
+ * of. */
 static bool is_meant(const ir_func *ir, const bool *used, bool *asked, ir_value v, unsigned depth)
 {
     enum { DEPTH = 4 };
@@ -135,7 +139,8 @@ static bool is_meant(const ir_func *ir, const bool *used, bool *asked, ir_value 
             if (!is_meant(ir, used, asked, ir->args[insn->a + i], depth + 1)) return false;
         return insn->b > 0;
     }
-    return insn->op != IR_ENTRY && insn->op != IR_RESULT && insn->op != IR_CLOBBER && insn->op != IR_UNDEF && insn->op != IR_OPAQUE;
+    return insn->op != IR_ENTRY && insn->op != IR_RESULT && insn->op != IR_CLOBBER && insn->op != IR_UNDEF &&
+           insn->op != IR_OPAQUE;
 }
 
 /* Its returns, and the second register there. */

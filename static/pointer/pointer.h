@@ -3,7 +3,7 @@
  *   program.c    a set of modules as functions and statements; generate.c: from the IR of one function;
  *                generate_memory.c, generate_call.c: its accesses and calls; form.c: what its values are
  *   reuse.c      functions that are generated already
- *   passing.c    which registers are arguments and results
+ *   passing.c    which registers are arguments and results; passing_local.c: what one function tells of it
  *   typed.c      what values point to by declaration
  *   made.c       what results are declared to point to: what allocators are called for
  *   march.c      pointers that march through an array, as indices; hoist.c: constants are added before indices

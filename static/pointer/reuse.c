@@ -2,12 +2,13 @@
  *
  * The statements of a function follow from its code, from what names and addresses in its module stand for (tables),
  * and from what is known of the functions that it calls: how they are given arguments, and what they are declared with.
- * Where its module is the one that it was generated from, and the others are what they were, so are its statements, but for the
- * numbers of functions and sites, which move when something before them comes or goes. So tables are compared without numbers, and
- * side by side they say what has become of each number; statements that are taken over get the new ones.
+ * Where its module is the one that it was generated from, and the others are what they were, so are its statements, but
+ * for the numbers of functions and sites, which move when something before them comes or goes. So tables are compared
+ * without numbers, and side by side they say what has become of each number; statements that are taken over get the new
+ * ones.
  *
- * Types are compared by what they say, since those of a module that was read again lie elsewhere; a function that has one of such
- * a module in its statements is generated again. */
+ * Types are compared by what they say, since those of a module that was read again lie elsewhere; a function that has
+ * one of such a module in its statements is generated again. */
 #include "static/pointer/reuse.h"
 
 #include <stdlib.h>
@@ -33,17 +34,18 @@ struct pta_reuse {
     uint64_t *declared; /* by function */
     uint64_t *names;    /* by function of a module: hash of its name; by module: of its path */
     uint64_t *paths;
-    uint32_t *first;    /* by module: its first function */
+    uint32_t *first; /* by module: its first function */
     reuse_func *funcs;
     uint32_t module_count, func_count;
     /* While it is made: */
     map64 type_map; /* by address */
     VEC(uint64_t) types;
-    uint32_t *func_now, *site_now; /* numbers of the program before: what they are now, or UINT32_MAX; NULL: there was none */
+    uint32_t *func_now,
+        *site_now; /* numbers of the program before: what they are now, or UINT32_MAX; NULL: there was none */
     uint32_t *module_now;
-    uint32_t *site_was;            /* the other way round */
+    uint32_t *site_was; /* the other way round */
     uint32_t funcs_before, sites_before, sites_then;
-    bool moved;                    /* some number is another one */
+    bool moved; /* some number is another one */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -185,10 +187,11 @@ pta_reuse *reuse_open(const pta_program *program, const pta_program *before)
         r->paths[m] = mix(text_hash(module->img->path), text_hash(module->img->member));
         uint32_t was = old ? program->maps->modules[m].was : PTA_NO_MODULE;
         for (uint32_t f = 0; f < module->func_count; f++)
-            r->names[r->first[m] + f] = was != PTA_NO_MODULE ? old->names[old->first[was] + f] : text_hash(module->funcs[f]->name);
+            r->names[r->first[m] + f] =
+                was != PTA_NO_MODULE ? old->names[old->first[was] + f] : text_hash(module->funcs[f]->name);
         for (uint32_t f = 0; f < module->func_count; f++)
-            r->declared[r->first[m] + f] =
-                was != PTA_NO_MODULE ? old->declared[old->first[was] + f] : declaration_hash(r, module->img, module->funcs[f]);
+            r->declared[r->first[m] + f] = was != PTA_NO_MODULE ? old->declared[old->first[was] + f]
+                                                                : declaration_hash(r, module->img, module->funcs[f]);
     }
     if (old) pair_numbers(r, program, before);
     return r;
@@ -221,7 +224,8 @@ static void add_space(pta_reuse *r, const pta_program *program, reuse_table *tab
 static bool is_same_site(const pta_reuse *r, uint32_t was, uint32_t now)
 {
     if (was == PTA_NO_SITE || now == PTA_NO_SITE) return was == now;
-    return was < r->sites_before && (r->site_now[was] == now || (r->site_now[was] == PTA_NO_SITE && r->site_was[now] == PTA_NO_SITE));
+    return was < r->sites_before &&
+           (r->site_now[was] == now || (r->site_now[was] == PTA_NO_SITE && r->site_was[now] == PTA_NO_SITE));
 }
 
 static bool is_same_func(const pta_reuse *r, uint32_t was, uint32_t now)
@@ -261,7 +265,8 @@ void reuse_module(pta_reuse *r, const pta_program *program, const pta_program *b
     }
     add_space(r, program, table, &map->statics);
     add_space(r, program, table, &map->tls);
-    table->same = r->func_now && map->was != PTA_NO_MODULE && is_same_table(r, &before->maps->reuse->tables[map->was], table);
+    table->same =
+        r->func_now && map->was != PTA_NO_MODULE && is_same_table(r, &before->maps->reuse->tables[map->was], table);
 }
 
 static uint64_t func_hash(const pta_reuse *r, const pta_program *program, uint32_t func)
@@ -285,10 +290,12 @@ static bool renumber(const pta_reuse *r, reuse_func *f, uint32_t func)
     generated *code = &f->code;
     for (uint32_t i = 0; i < code->stmts.len; i++) { /* first, all are looked at: nothing is changed in vain */
         const pta_stmt *stmt = &code->stmts.data[i];
-        if (stmt->kind == PTA_ADDR && !(stmt->ref & GENERATE_LOCAL) && r->site_now[stmt->ref] == PTA_NO_SITE) return false;
+        if (stmt->kind == PTA_ADDR && !(stmt->ref & GENERATE_LOCAL) && r->site_now[stmt->ref] == PTA_NO_SITE)
+            return false;
     }
     for (uint32_t i = 0; i < code->calls.len; i++)
-        if (code->calls.data[i].func != PTA_NO_FUNC && r->func_now[code->calls.data[i].func] == PTA_NO_FUNC) return false;
+        if (code->calls.data[i].func != PTA_NO_FUNC && r->func_now[code->calls.data[i].func] == PTA_NO_FUNC)
+            return false;
     if (!r->moved) return true;
     for (uint32_t i = 0; i < code->stmts.len; i++) {
         pta_stmt *stmt = &code->stmts.data[i];

@@ -8,8 +8,8 @@ typedef struct pta_reuse pta_reuse;
 typedef VEC(uint32_t) id_numbers;
 
 /* In this order: open, `module` for each as soon as it is known how functions are given arguments, then `take` or
- * `keep` for each function, `settle`. `before`: the program before, with what was kept of it, or NULL; what is taken from it is
- * gone from there. */
+ * `keep` for each function, `settle`. `before`: the program before, with what was kept of it, or NULL; what is taken
+ * from it is gone from there. */
 pta_reuse *reuse_open(const pta_program *program, const pta_program *before);
 void reuse_module(pta_reuse *r, const pta_program *program, const pta_program *before, uint32_t m);
 bool reuse_take(pta_reuse *r, pta_program *before, const pta_program *program,

@@ -7,11 +7,12 @@
  * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside
  * this program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files
  * that changed are read and lifted again, and one analysis for each number of threads follows; at --comparisons of the
- * edits (0: at all) its relation is compared with that of a new analysis of the same program. --times prints, after the
- * last line, milliseconds on the processor per phase: median, mean, 99th percentile, worst.
+ * edits (0: at all) its relation is compared with that of a new analysis of the same program. --times prints how much
+ * of the program was not taken over from before at each edit, and, after the last line, milliseconds on the processor
+ * per phase: median, mean, 99th percentile, worst.
  *
- * The program that was made with the help of the one before is compared too, number by number, with one that was not; --programs:
- * only that, and what was lifted, with what is lifted from scratch; nothing is analysed.
+ * The program that was made with the help of the one before is compared too, number by number, with one that was not;
+ * --programs: only that, and what was lifted, with what is lifted from scratch; nothing is analysed.
  *
  * --check: what pta_changes says has not changed is compared with what it was, in the numbers of before.
  *
@@ -205,11 +206,14 @@ static int follow(law *l, uint32_t changed, race_error *error)
     const image **images = images_of(l);
     at = note(l, PHASE_READ, at);
     l->modules[changed] = NULL;
-    lift_update_all(images, l->count, &(lift_options){.jobs = 1, .generation = ++l->generation}, l->modules);
+    uint32_t lifts =
+        lift_update_all(images, l->count, &(lift_options){.jobs = 1, .generation = ++l->generation}, l->modules);
     at = note(l, PHASE_LIFT, at);
     l->program = pta_program_open_for(l->modules, l->count, 1, &(pta_wishes){.keep = true, .before = before_it});
     at = note(l, PHASE_PROGRAM, at);
-    if (l->times) printf("%s: %u functions generated\n", basename(l->objects[changed].path), l->program->generated);
+    if (l->times)
+        printf("%s: lifted %u times, generated %u functions, has %u\n", basename(l->objects[changed].path), lifts,
+               l->program->generated, l->modules[changed]->func_count);
     int status = 0;
     for (uint32_t t = 0; t < l->thread_count && !status; t++) {
         pta_changes changes;

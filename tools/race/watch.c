@@ -142,11 +142,14 @@ static void tidy(watcher *w)
 }
 
 /* On stderr: where the time of an analysis went, and what of it was known from the last ones. */
-static void say_stats(const watcher *w, const check *c)
+static void say_stats(const watcher *w, const check *c, uint32_t lifted)
 {
     hb_memo_statistics memo = hb_memo_stats(w->memo);
-    fprintf(stderr, "%.1f ms reading, %.1f pointers, %.1f order and locks, %.1f races; %u regions as before, %u new\n",
-            c->seconds_lift * 1e3, c->seconds_pointer * 1e3, c->seconds_order * 1e3, c->seconds_detect * 1e3, memo.hits, memo.misses);
+    fprintf(stderr,
+            "%.1f ms reading, %.1f pointers, %.1f order and locks, %.1f races; lifted %u times, generated %u functions; %u regions as "
+            "before, %u new\n",
+            c->seconds_lift * 1e3, c->seconds_pointer * 1e3, c->seconds_order * 1e3, c->seconds_detect * 1e3, lifted,
+            c->program->generated, memo.hits, memo.misses);
 }
 
 /* The record of the files as they are now. */
@@ -162,14 +165,15 @@ static int analyse(watcher *w, store_record *out)
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
                .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo};
-    lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs, .generation = ++w->generation}, modules);
+    uint32_t lifted =
+        lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs, .generation = ++w->generation}, modules);
     n = 0;
     for (uint32_t f = 0; f < w->set.files.len; f++)
         for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
             w->set.files.data[f]->modules[i] = modules[n++];
     int code = check_analyse(&c, &w->r->how);
     if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
-    if (code == EXIT_CLEAN && w->r->stats) say_stats(w, &c);
+    if (code == EXIT_CLEAN && w->r->stats) say_stats(w, &c, lifted);
     w->ended = c;
     free(images);
     free(modules);
