@@ -144,13 +144,23 @@ static void move_class(const pta *p, uint32_t object, graph_cell *cell)
     cell->place = offset_class(stride, (int64_t)offset_residue(cell->place) + base, 0);
 }
 
+/* Of a variable in a frame: an exact place is of no use outside of it, as a class is not, and SET_WILD, which may stand for both. */
+bool graph_is_outside(const pta *p, pta_key key)
+{
+    const graph_object *o = &p->objects.data[key_object(key)];
+    const pta_site *site = &p->program->sites.data[o->site];
+    if (o->memory == key_object(key) || !site->size || site->open || !offset_is_exact(key_offset(key))) return false;
+    int64_t at = offset_value(key_offset(key));
+    return at <= -8 || at >= (int64_t)site->size;
+}
+
 /* An exact place is found by where it is in memory; a class belongs to the object whose bounds it keeps. */
 const graph_cell *graph_cell_of(pta *p, pta_key key)
 {
     uint32_t object = key_object(key);
     const graph_object *o = &p->objects.data[object];
     const pta_site *site = &p->program->sites.data[o->site];
-    if (site->kind == PTA_FUNCTION) return NULL;
+    if (site->kind == PTA_FUNCTION || graph_is_outside(p, key)) return NULL;
     if (offset_is_single(key_offset(key)) && !shape_may_point(p->shapes.data[object], offset_at(key_offset(key))))
         return NULL;
     graph_cell cell = {.object = o->memory, .place = key_offset(key), .low = INT64_MIN, .high = INT64_MAX};

@@ -330,6 +330,8 @@ void graph_mark_woken(pta *p, uint32_t component);
 /* The word that a key means, made on first use; NULL: the key means none (code, outside of the object). Valid until the next
  * word is made. */
 const graph_cell *graph_cell_of(pta *p, pta_key key);
+/* Whether an exact place of a part of a larger object lies outside of that part: it means no word. */
+bool graph_is_outside(const pta *p, pta_key key);
 
 /* --- heap.c ------------------------------------------------------------------------------------------------------------ */
 

@@ -14,6 +14,7 @@ static uint32_t cell_at(const pta *p, pta_key at)
     const pta_site *site = &p->program->sites.data[o->site];
     offset_t place = key_offset(at);
     if (!offset_is_exact(place)) return map_get(&p->cell_map, at);
+    if (graph_is_outside(p, at)) return MAP_NONE;
     if (site->base) place = offset_exact(offset_value(place) + site->base);
     return map_get(&p->cell_map, key_make(o->memory, place));
 }

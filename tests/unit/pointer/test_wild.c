@@ -106,6 +106,25 @@ static void edits_are_from_scratch(const uint32_t *stmts, uint32_t count)
         }
 }
 
+/* What lies next to a variable in its frame is none of its words: SET_WILD does not stand for it, so neither may a place that was
+ * known before the pointer became wild. */
+static void test_a_pointer_stores_nothing_next_to_its_variable_whether_it_was_wild_before_or_not(void)
+{
+    uint32_t frame = program->sites.len, value = program_new_var(program, func), got = program_new_var(program, func);
+    uint32_t var = program_new_var(program, func), next = program_new_var(program, func), stmts[WILD_AT + 1];
+    program_add_site(program, (pta_site){.kind = PTA_FRAME, .func = func, .memory = frame, .align = 16});
+    for (int64_t i = 0; i < 2; i++)
+        program_add_site(program, (pta_site){.kind = PTA_FRAME, .func = func, .size = 8, .memory = frame, .base = 8 * i, .align = 8});
+    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {var, 0}, .src = {PTA_NO_VAR, 0}, .ref = frame + 1});
+    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {next, 0}, .src = {PTA_NO_VAR, 0}, .ref = frame + 2});
+    add(func, (pta_stmt){.kind = PTA_ADDR, .dst = {value, 0}, .src = {PTA_NO_VAR, 0}, .ref = frame});
+    add(func, (pta_stmt){.kind = PTA_STORE, .dst = {var, 8}, .src = {value, 0}});
+    add(func, (pta_stmt){.kind = PTA_LOAD, .dst = {got, 0}, .src = {next, 0}});
+    for (unsigned i = 0; i < WILD_AT + 1; i++)
+        stmts[i] = points_into_new(var);
+    edits_are_from_scratch(stmts, WILD_AT + 1);
+}
+
 /* A wrapper has an instance for each call; one that a pointer called before it became wild must not stay. */
 static void test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own(void)
 {
@@ -250,6 +269,7 @@ int main(void)
     UNITY_BEGIN();
     RUN_TEST(test_what_wild_pointers_do_cannot_be_edited);
     RUN_TEST(test_a_pointer_is_wild_for_whatever_is_left);
+    RUN_TEST(test_a_pointer_stores_nothing_next_to_its_variable_whether_it_was_wild_before_or_not);
     RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
     RUN_TEST(test_a_call_that_is_wild_with_contexts_only_follows_what_it_calls_without);
     RUN_TEST(test_what_is_younger_supports_a_fact_unless_it_depends_on_it);
