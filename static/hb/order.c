@@ -75,6 +75,7 @@ void hb_kin_close(hb *h)
     map_free(&h->positions.stance_map);
     vec_free(&h->positions.stances);
     map_free(&h->positions.stance_pairs);
+    free(h->positions.few_pairs);
 }
 
 static const hb_region *life_of(const hb *h, const hb_kin *k, uint32_t o)
@@ -329,23 +330,43 @@ static bool is_sure(const hb *h, uint32_t o)
 
 static const hb_kin *meant_kin(hb *h);
 
+enum { MEETS_SHIFT = 8 };
+
+/* How two stances relate, and what that is worth. */
+static uint32_t find_relation(hb *h, uint32_t a, uint32_t b)
+{
+    hb_stand x = h->positions.stances.data[a], y = h->positions.stances.data[b];
+    unsigned relates = relation(h, &h->kin[0], x.origin, x.at, y.origin, y.at);
+    bool both = relates != ORDERED && is_sure(h, x.origin) && is_sure(h, y.origin);
+    hb_meeting meets = !both || relation(h, &h->kin[1], x.origin, x.at, y.origin, y.at) == ORDERED ? HB_MEET_WILD
+                     : relation(h, meant_kin(h), x.origin, x.at, y.origin, y.at) == ORDERED        ? HB_MEET_UNMEANT
+                                                                                                    : HB_MEET_SURE;
+    return relates | (uint32_t)meets << MEETS_SHIFT;
+}
+
+/* The same, asked once; the first stances are those of most pairs. */
+static uint32_t relation_of(hb *h, uint32_t a, uint32_t b)
+{
+    enum { FEW = 512 };
+    hb_positions *p = &h->positions;
+    if (a < FEW && b < FEW) {
+        if (!p->few_pairs) p->few_pairs = base_alloc_zero(FEW * FEW, sizeof *p->few_pairs);
+        uint16_t *known = &p->few_pairs[a * FEW + b]; /* + 1; 0: not asked yet */
+        if (!*known) *known = (uint16_t)(find_relation(h, a, b) + 1);
+        return *known - 1u;
+    }
+    uint32_t *known = map_at(&p->stance_pairs, (uint64_t)a << 32 | b);
+    if (*known == MAP_NONE) *known = find_relation(h, a, b);
+    return *known;
+}
+
 bool hb_stances_ordered(hb *h, uint32_t a, uint32_t b, const char **reason, hb_meeting *how)
 {
-    enum { SHIFT = 8 };
-    hb_stand x = h->positions.stances.data[a], y = h->positions.stances.data[b];
-    uint32_t *known = map_at(&h->positions.stance_pairs, (uint64_t)a << 32 | b);
-    if (*known == MAP_NONE) {
-        unsigned relates = relation(h, &h->kin[0], x.origin, x.at, y.origin, y.at);
-        bool both = relates != ORDERED && is_sure(h, x.origin) && is_sure(h, y.origin);
-        hb_meeting meets = !both || relation(h, &h->kin[1], x.origin, x.at, y.origin, y.at) == ORDERED ? HB_MEET_WILD
-                         : relation(h, meant_kin(h), x.origin, x.at, y.origin, y.at) == ORDERED        ? HB_MEET_UNMEANT
-                                                                                                        : HB_MEET_SURE;
-        *known = relates | (uint32_t)meets << SHIFT;
-    }
-    unsigned relates = *known & ((1u << SHIFT) - 1);
+    uint32_t known = relation_of(h, a, b);
+    unsigned relates = known & ((1u << MEETS_SHIFT) - 1);
     if (relates == ORDERED) return true;
     *reason = reasons[relates];
-    *how = (hb_meeting)(*known >> SHIFT);
+    *how = (hb_meeting)(known >> MEETS_SHIFT);
     return false;
 }
 

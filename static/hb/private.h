@@ -107,6 +107,7 @@ typedef struct { /* order.c */
     map64 stance_map;    /* origin and position */
     VEC(hb_stand) stances;
     map64 stance_pairs;  /* whether they are ordered, and why not */
+    uint16_t *few_pairs; /* the same of the first ones */
 } hb_positions;
 
 typedef struct { /* what the program's calls of longjmp give to setjmp */
