@@ -124,7 +124,8 @@ static uint32_t variable_lock(hb *h, uint32_t instance, const value_sum *sum, bo
         if (accesses[a].insn != access->insn || accesses[a].flags != access->flags) continue;
         pta_access_places_in(h->p, instance, &accesses[a], &places);
         if (places.len != 1 || !places.data[0].exact || h->program->sites.data[places.data[0].site].kind != PTA_STATIC) break;
-        lock_element e = h->locks->table.locks.data[object_lock(h, &places.data[0], shared)];
+        uint32_t object = object_lock(h, &places.data[0], shared); /* which may move the table */
+        lock_element e = h->locks->table.locks.data[object];
         e.b = (uint32_t)sum->add;
         found = lockset_lock(&h->locks->table, e);
     }
