@@ -229,11 +229,17 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
         if (counts[i]) ++*(w->kind == DETECT_RACE ? &found[w->confidence] : &deadlocks);
         pairs += w->kind == DETECT_RACE;
     }
-    /* What is hardly more than a guess is in the way of what is not. */
-    bool hides = !all && found[DETECT_LOW] && found[DETECT_HIGH] + found[DETECT_MEDIUM];
+    /* What is hardly more than a guess is in the way of what is not; where there is nothing else, the first of them are enough. */
+    enum { GUESSES = 40 };
+    uint32_t room = all ? UINT32_MAX : found[DETECT_HIGH] + found[DETECT_MEDIUM] ? 0 : GUESSES;
+    bool hides = found[DETECT_LOW] > room;
     for (uint32_t i = 0; i < record->warning_count; i++) {
         const store_warning *w = &record->warnings[i];
-        if (!all && (!counts[i] || (hides && w->kind == DETECT_RACE && w->confidence == DETECT_LOW))) continue;
+        if (!all && !counts[i]) continue;
+        if (w->kind == DETECT_RACE && w->confidence == DETECT_LOW && !room--) {
+            room = 0;
+            continue;
+        }
         p.more = all || !counts[i] ? 0 : counts[i] - 1;
         if (w->kind == DETECT_RACE)
             print_race(w, &p);
@@ -247,6 +253,6 @@ void check_text(const check *c, const store_record *record, bool all, bool stats
     printf("%u race%s (%u high, %u medium, %u low), %u deadlock%s\n", races, races == 1 ? "" : "s", found[0], found[1], found[2],
            deadlocks, deadlocks == 1 ? "" : "s");
     if (!all && (pairs > races || hides))
-        printf("%u pair%s of accesses in all%s: --all shows them\n", pairs, pairs == 1 ? "" : "s", hides ? ", and races of low confidence" : "");
+        printf("%u pair%s of accesses in all%s: --all shows them\n", pairs, pairs == 1 ? "" : "s", !hides ? "" : found[DETECT_HIGH] + found[DETECT_MEDIUM] ? ", and races of low confidence" : ", and more races of low confidence");
     if (stats) print_stats(c);
 }
