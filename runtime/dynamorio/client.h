@@ -160,7 +160,7 @@ void stack_read(uint64_t at, uint64_t value); /* a word of the program's memory 
 void stack_forget(client_thread *t);          /* the thread ends */
 
 /* wrap.c */
-void wrap_block(app_pc start); /* that is about to be built */
+void wrap_block(app_pc start, const report_module *m); /* that is about to be built */
 void wrap_module(const module_data_t *module, const report_module *m);
 void wrap_handler(app_pc pc);
 void wrap_watch(void *context, uint64_t function, sync_watch kind);

@@ -303,11 +303,11 @@ static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
                                       void **module)
 {
+    report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
     if (!translating) {
         mask_settle(drcontext, client_thread_of(drcontext));
-        wrap_block(dr_fragment_app_pc(tag));
+        wrap_block(dr_fragment_app_pc(tag), m);
     }
-    report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
     *module = m && m->plan ? m : loose_wants(m) ? &client.loose : NULL;
     return EMIT;
 }

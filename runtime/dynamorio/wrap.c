@@ -301,14 +301,36 @@ static app_pc called_before(app_pc pc, bool *is_unknown)
     return dr_safe_read(pc + offset, sizeof target, &target, &done) ? target : NULL;
 }
 
+/* Does a call through a register or other memory end there? Not surely: what stands in front may be something else. */
+static bool is_behind_pointer_call(app_pc pc)
+{
+    enum { LONGEST = 7 };
+    byte code[LONGEST];
+    size_t done;
+    if (!dr_safe_read(pc - LONGEST, LONGEST, code, &done)) return false;
+    for (uint at = 0; at + 2 <= LONGEST; at++) {
+        const byte mode = code[at + 1] >> 6, place = code[at + 1] & 7;
+        if (code[at] != 0xff || (code[at + 1] >> 3 & 7) != 2) continue;
+        uint length = 2;
+        if (mode != 3 && place == 4) length++; /* base and index */
+        if (mode == 1) length++;
+        if (mode == 2 || (mode == 0 && (place == 5 || (place == 4 && (code[at + 2] & 7) == 5)))) length += 4;
+        if (at + length == LONGEST) return true;
+    }
+    return false;
+}
+
 /* A block that is about to be built. drwrap builds blocks anew when a wrapped function is first called from in front of them, and
- * whoever calls it from the same place meanwhile returns into the old block, unseen: a lock that was taken is not held. So
- * where a call names its function, drwrap is told of the return before there is a block, and has nothing to build anew. */
-void wrap_block(app_pc start)
+ * whoever calls it from the same place meanwhile returns into the old block, unseen: a lock that was taken is not held. And
+ * to throw code away it stops all threads wherever they are, which DynamoRIO does not always survive. So where a call names
+ * its function, or may call any, drwrap is told of the return before there is a block, and has nothing to build anew. */
+void wrap_block(app_pc start, const report_module *m)
 {
     bool is_unknown = false;
     app_pc function = called_before(start, &is_unknown);
-    if (function && (is_unknown || drwrap_is_wrapped(function, before_call, after_call))) drwrap_mark_as_post_call(start);
+    const bool is_wrapped = function && (is_unknown || drwrap_is_wrapped(function, before_call, after_call));
+    const bool is_any = !function && loose_wants(m) && is_behind_pointer_call(start);
+    if (is_wrapped || is_any) drwrap_mark_as_post_call(start);
 }
 
 /* --- finding them ------------------------------------------------------------------------------------------------- */
