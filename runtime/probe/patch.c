@@ -419,9 +419,10 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    /* the worst case is never met, by far: what fits into a part of it is mostly everything */
+    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything. With less, a large module is
+     * refused: a program of 1.5 million sites lost a quarter of them. */
     const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
-    for (unsigned shift = 0; shift < 6 && !m->code.arena; shift++) {
+    for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
         m->code.arena_size = page_size(bound >> shift);
         m->code.arena = near_map(m->start, m->end, m->code.arena_size);
     }
