@@ -15,8 +15,10 @@
 #include "runtime/probe/insn.h"
 #include "runtime/probe/probe.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 enum { CLOSE = 48, MOST_SITES = 16, MOST_BYTES = 200, MOST_PAGES = 1 << 13, PAGE_TRIES = 8 };
 
@@ -417,7 +419,8 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything */
+    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything. With less, a large module is
+     * refused: a program of 1.5 million sites lost a quarter of them. */
     const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
     for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
         m->code.arena_size = page_size(bound >> shift);
@@ -464,6 +467,37 @@ static void write_original(const probe_module *m, const patch_group *g)
         *(volatile uint64_t *)g->start = whole;
     else
         memcpy((void *)g->start, bytes, head);
+}
+
+/* What jumps to a gap in it goes first. */
+static void give_back(probe_module *m, patch_group *g)
+{
+    for (uint32_t i = 0; g->gaps && i < m->group_count; i++)
+        if (m->groups[i].way == WAY_SHORT && m->groups[i].gap - g->start < g->size) give_back(m, &m->groups[i]);
+    write_original(m, g);
+    __atomic_fetch_sub(&probe.ways[g->way], g->sites, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&probe.ways[WAY_NONE], g->sites, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&probe.sites_given_back, g->sites, __ATOMIC_RELAXED);
+    g->way = WAY_NONE;
+    g->tramp = 0; /* who is in it comes out of it */
+}
+
+void patch_give_back(probe_module *m, uint64_t pc)
+{
+    static uint32_t lock;
+    uint64_t all = ~(uint64_t)0, mask;
+    patch_group *g = (patch_group *)module_group_at(m, pc);
+    if (!g || !g->tramp || pc == g->start || !m->originals) return;
+    const uint64_t skipped = pc - g->start;
+    if (!memcmp((const void *)pc, m->originals + g->saved + skipped, g->size - skipped)) return; /* only what is in front of it */
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, sizeof mask, 0, 0);
+    sys_lock(&lock);
+    if (g->tramp && protect_texts(m, PROT_READ | PROT_WRITE | PROT_EXEC)) {
+        give_back(m, g);
+        protect_texts(m, PROT_READ | PROT_EXEC);
+    }
+    sys_unlock(&lock);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
 }
 
 bool patch_undo(probe_module *m)

@@ -171,6 +171,8 @@ typedef struct probe_module {
 
 /* Patches the planned sites of a module that nobody runs yet. Returns NULL, or why it cannot be done. */
 const char *patch_module(probe_module *m);
+/* The program will come to this address, in the middle of what was displaced: from now on it is its own code there. */
+void patch_give_back(probe_module *m, uint64_t pc);
 void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
 /* All of its bytes as they were, while it may be running; what is in trampolines finds its way. False: not possible. */
 bool patch_undo(probe_module *m);
@@ -249,6 +251,7 @@ typedef struct {
     uint32_t module_lock;
     uint32_t module_changes; /* how often modules came or went */
     uint64_t ways[WAYS];    /* sites by how they were injected */
+    uint64_t sites_given_back; /* and how many were, and are not any more (patch_give_back) */
     uint64_t sites_refused; /* the code is not what the plan was made for */
     uint64_t unknown_threads;
     int pid;

@@ -328,6 +328,9 @@ static void finish_process(void)
         r->counters.sites_injected += probe.ways[i];
     r->counters.sites_trapped = probe.ways[WAY_TRAP];
     r->counters.sites_refused = probe.sites_refused + probe.ways[WAY_NONE];
+    if (probe.sites_given_back)
+        report_say(r, "%llu sites ran unchecked after a handler of a signal went on in the middle of their code (--engine dynamorio checks it)",
+                   (unsigned long long)probe.sites_given_back);
     report_summary(r);
     if (r->options.stats)
         for (unsigned i = 0; i < WAYS; i++)

@@ -6,7 +6,8 @@
  * us: a signal that comes inside of a trampoline has the address of the original instruction and the registers as they
  * were before the check; what is undone is found by reading the trampoline's own pushes and pops. When the handler
  * returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
- * program or, if the address was displaced, at its place in the trampoline.
+ * program or, if the address was displaced, at its place in the trampoline. When it goes on elsewhere, and the address that it
+ * was shown was in the middle of what was displaced, the bytes there are put back: it may come back there by itself.
  *
  * A fault that the program has no handler for ends it as it would without us: at the original address, after its bytes
  * were put back, so that a core dump shows the program's own state.
@@ -318,6 +319,14 @@ static uint64_t real_place(uint64_t pc)
     return pc;
 }
 
+/* The handler goes on elsewhere. Where the program was, it may have put on the stack, as a call does, or anywhere, to come back
+ * to: Go preempts its threads like that. */
+static void come_back_to(uint64_t was, uint64_t is)
+{
+    const probe_module *m = was != is ? module_of_code(was) : NULL;
+    if (m) patch_give_back((probe_module *)m, was);
+}
+
 /* --- delivery ----------------------------------------------------------------------------------------------------- */
 
 static bool is_fault(int number, const siginfo_t *info)
@@ -360,6 +369,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
     else
         action->sa_handler(number);
     if (memcmp(shown, regs, sizeof shown)) { /* it goes on in the program, and who delivers it late is never come back to */
+        come_back_to((uint64_t)shown[REG_RIP], (uint64_t)regs[REG_RIP]);
         regs[REG_RIP] = (greg_t)real_place((uint64_t)regs[REG_RIP]);
     } else {
         if (changed) memcpy(regs, real, sizeof real);
@@ -378,6 +388,12 @@ static bool is_peek(const siginfo_t *info, greg_t *regs)
     return true;
 }
 
+static void send_again(const siginfo_t *info, int number)
+{
+    const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), tid = sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    sys_call(SYS_rt_tgsigqueueinfo, pid, tid, number, (long)info, 0, 0);
+}
+
 static void event_signal(int number, siginfo_t *info, void *context)
 {
     probe_thread *self = &probe_self;
@@ -394,9 +410,15 @@ static void event_signal(int number, siginfo_t *info, void *context)
         run_handler(number, info, uc);
         return;
     }
-    self->signal = *info;
-    self->signal.si_signo = number;
-    memcpy(&self->signal_mask, &uc->uc_sigmask, KERNEL_SET);
+    if (self->pending) { /* two came at once, and the other one was put off when this handler was about to run */
+        const uint64_t all = ~(uint64_t)0;
+        sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SET, 0, 0);
+        send_again(info, number);
+    } else {
+        self->signal = *info;
+        self->signal.si_signo = number;
+    }
+    memcpy(&self->signal_mask, &uc->uc_sigmask, KERNEL_SET); /* of two, that of the outer one */
     memset(&uc->uc_sigmask, 0xff, KERNEL_SET);
     self->pending = 1;
 }
@@ -409,8 +431,7 @@ void probe_deliver(probe_registers *registers)
     probe_registers *outer = self->inside;
     self->inside = registers;
     self->pending = 0;
-    const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), tid = sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    sys_call(SYS_rt_tgsigqueueinfo, pid, tid, info.si_signo, (long)&info, 0, 0);
+    send_again(&info, info.si_signo);
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SET, 0, 0);
     self->inside = outer;
 }

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Signals of a program that is checked at every access: of two that come at once neither is lost, and a handler that makes the
+# interrupted code call something, as Go's runtime does, can go back into the middle of displaced code; that is said.
+# ctest: release only
+. "$RACE_SOURCE/tests/lib/check.sh"
+
+[ -f "$RACE_BUILD/librace_probe.so" ] || skip "no probe engine in this build"
+cd "$work" || exit 1
+mkdir plans
+for program in preempt pairs; do
+    for options in "-O0" "-O2 -no-pie -fno-pie" "-O2 -fPIE -pie"; do
+        # shellcheck disable=SC2086 # several words
+        gcc $options -g -mno-red-zone -pthread "$RACE_SOURCE/tests/probe/$program.c" -o $program 2>"$work/build" || fail "$(head -1 "$work/build")"
+        "$RACE_TOOLS/makeplan" plans ./$program >"$work/out" || fail "no plan"
+        native=$(./$program)
+        run env RACE_OPTIONS="-plan $work/plans -exit_code 0" LD_PRELOAD="$RACE_BUILD/librace_probe.so" ./$program
+        checks=$((checks + 1))
+        [ "$code" = 0 ] || fail "$options: $program: exit code $code: $(tail -3 "$work/out" "$work/err")"
+        [ "$(cat "$work/out")" = "$native" ] || fail "$options: $program: $(cat "$work/out") instead of $native"
+        [ $program = pairs ] || grep -q 'sites ran unchecked after a handler' "$work/err" || fail "$options: $program: $(head -3 "$work/err")"
+    done
+done
+finish
