@@ -398,6 +398,8 @@ static size_t page_size(size_t size)
     return (size + PROBE_PAGE - 1) & ~(size_t)(PROBE_PAGE - 1);
 }
 
+static const char *const no_room = "no memory near enough for its trampolines";
+
 static const char *make_tables(probe_module *m)
 {
     const plan *p = m->code.plan;
@@ -419,14 +421,13 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    /* the worst case is never met: what fits into half of it, or a quarter, is mostly everything. With less, a large module is
-     * refused: a program of 1.5 million sites lost a quarter of them. */
+    /* The worst case is never met: a small part of it holds everything. If it does not (is_full), the module is refused. */
     const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
-    for (unsigned shift = 0; shift < 4 && !m->code.arena; shift++) {
-        m->code.arena_size = page_size(bound >> shift);
+    for (size_t size = bound; size > bound / 32 && !m->code.arena; size -= size / 8) {
+        m->code.arena_size = page_size(size);
         m->code.arena = near_map(m->start, m->end, m->code.arena_size);
     }
-    return m->code.arena ? NULL : "no memory near enough for its trampolines";
+    return m->code.arena ? NULL : no_room;
 }
 
 static bool save_originals(probe_module *m)
@@ -524,6 +525,7 @@ const char *patch_module(probe_module *m)
     form_groups(m);
     find_gaps(m);
     build_all(m);
+    if (m->code.is_full) return no_room;
     if (!save_originals(m)) return "not enough memory to patch it";
     if (!protect_texts(m, PROT_READ | PROT_WRITE)) return "its code cannot be changed (mprotect is refused)";
     write_jumps(m);
@@ -552,5 +554,6 @@ void patch_forget(probe_module *m)
     m->originals_size = 0;
     m->code.arena = NULL;
     m->tables_size = m->code.arena_size = m->code.arena_used = 0;
+    m->code.is_full = false;
     m->group_count = m->page_count = m->code.span_count = m->code.record_count = 0;
 }

@@ -103,6 +103,7 @@ typedef struct { /* of one module */
     uint32_t first_record, record_count, record_cap; /* in probe.records */
     uint8_t *arena;
     size_t arena_size, arena_used;
+    bool is_full;      /* a trampoline did not fit into the arena */
     probe_span *spans; /* in order of `at` */
     uint32_t span_count, span_cap;
     uint8_t *ran;      /* of report_module, below 2 GB, or NULL */

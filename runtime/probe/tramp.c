@@ -263,7 +263,10 @@ uint64_t tramp_build(probe_code *module, const tramp_range *range)
         module->span_count = spans;
         module->record_count = records;
     }
-    if (b.c.failed) return 0;
+    if (b.c.failed) {
+        module->is_full |= b.c.cap - b.c.len < INSN_MOVED; /* nothing longer is written at once */
+        return 0;
+    }
     module->arena_used += (b.c.len + 15) & ~(size_t)15;
     if (module->arena_used > module->arena_size) module->arena_used = module->arena_size;
     return b.c.at;
