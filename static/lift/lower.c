@@ -476,10 +476,11 @@ static uint8_t lower_lanes(const raw_func *raw)
     return lanes;
 }
 
-/* A block without instructions: the one before it falls into another function, or into bytes that do not decode. */
+/* A block without instructions: the one before it falls into another function, or into bytes that do not decode. What it does is
+ * done by the instruction that falls, which is the last one in front of it. */
 static void lower_empty(lower *l, const lift_block *block)
 {
-    l->at = block->first_insn;
+    l->at = block->first_insn - (block->first_insn > 0);
     if (block->end_kind == END_TAIL)
         lower_tail_call(l, 0, (int64_t)block->start);
     else

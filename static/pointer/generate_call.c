@@ -16,10 +16,11 @@ static uint32_t name_of(uint32_t kind, uint64_t index)
 
 uint32_t generate_name(const lift_module *module, const lift_func *func, const ir_insn *call)
 {
-    uint8_t flow = func->insns[call->insn].flow;
     uint64_t target = (uint64_t)call->imm;
     if (!target) return NAME_NONE;
-    if (flow == FLOW_CALL_SLOT || flow == FLOW_JUMP_SLOT) {
+    const lift_insn *at = call->insn < func->insn_count ? &func->insns[call->insn] : NULL; /* NULL: a function without any */
+    const bool falls = !at || target == at->addr + at->len; /* which it may do behind a call of its own */
+    if (!falls && (at->flow == FLOW_CALL_SLOT || at->flow == FLOW_JUMP_SLOT)) {
         const image_reloc *reloc = image_reloc_at(module->img, target);
         return reloc && reloc->slot ? name_of(NAME_SLOT, (uint64_t)(reloc - module->img->relocs)) : NAME_NONE;
     }
