@@ -153,6 +153,21 @@ static void change_mask(void *drcontext, client_thread *t)
     t->masked = true;
 }
 
+static bool sends_signal(int number)
+{
+    switch (number) {
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_timer_settime:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool mask_wants(int number)
 {
     switch (number) {
@@ -163,15 +178,9 @@ bool mask_wants(int number)
     case SYS_epoll_pwait:
     case SYS_signalfd:
     case SYS_signalfd4:
-    case SYS_kill:
-    case SYS_tkill:
-    case SYS_tgkill:
-    case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo:
-    case SYS_timer_settime:
         return true;
     default:
-        return false;
+        return sends_signal(number);
     }
 }
 
@@ -200,15 +209,8 @@ bool mask_before_call(void *drcontext, client_thread *t, int number)
                                                                    (long)dr_syscall_get_param(drcontext, 2),
                                                                    (long)dr_syscall_get_param(drcontext, 3)));
         return false;
-    case SYS_kill:
-    case SYS_tkill:
-    case SYS_tgkill:
-    case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo:
-    case SYS_timer_settime:
-        wait_until_settled();
-        break;
     default:
+        if (sends_signal(number)) wait_until_settled();
         break;
     }
     return true;
