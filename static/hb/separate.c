@@ -1,6 +1,8 @@
 /* Pairs that creation and joins leave open: different bytes after all, or order by something that one waits for. */
 #include "static/hb/gift.h"
 
+#include <string.h>
+
 /* What OpenMP calls to put the results of its threads together, two at a time, when they have come to the end: of their variables. */
 static bool is_reduction(const hb *h, const hb_touch *t, const hb_place *p)
 {
@@ -18,7 +20,17 @@ bool hb_own_frame(const hb *h, const hb_touch *t, const hb_place *p)
     return site->kind == PTA_FRAME && t->flags & IR_FRAME && !(t->flags & HB_LIBRARY) && site->func == t->func;
 }
 
-/* A variable of the thread that accesses it: by the thread's own register, or by what a library function has just returned (errno). */
+/* Library functions that return the address of a variable of whoever calls them. Others may return what they were given. */
+static bool returns_own(const char *name)
+{
+    static const char *const names[] = {"__errno_location", "__h_errno_location", "__ctype_b_loc", "__ctype_tolower_loc",
+                                        "__ctype_toupper_loc"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i])) return true;
+    return false;
+}
+
+/* A variable of the thread that accesses it: by the thread's own register, or as such a function has just returned it. */
 static bool is_own_tls(const hb *h, const hb_touch *t, const hb_place *p)
 {
     if (h->program->sites.data[p->place.site].kind != PTA_TLS || t->flags & HB_LIBRARY || !t->ir) return false;
@@ -30,7 +42,7 @@ static bool is_own_tls(const hb *h, const hb_touch *t, const hb_place *p)
     if (result->op != IR_RESULT || result->var != IR_RAX) return false;
     const hb_call *call = hb_call_at(h, t->func, ir->insns[result->a].insn);
     uint32_t callee = call ? h->program->calls.data[call->call].func : PTA_NO_FUNC;
-    return callee != PTA_NO_FUNC && !h->program->funcs.data[callee].lift;
+    return callee != PTA_NO_FUNC && !h->program->funcs.data[callee].lift && returns_own(h->program->funcs.data[callee].name);
 }
 
 /* Each thread has its own; a signal handler has that of the thread which it interrupts. */
