@@ -356,6 +356,9 @@ bool insert_init(void)
 {
     drreg_init_and_fill_vector(&client.scratch, true);
     drreg_set_vector_entry(&client.scratch, DR_REG_XBP, false); /* stack.c reads it */
+    /* While rax is reserved, drreg restores the flags with the help of a register that it saves there, on the slow path, and
+     * restores at the end of the block, where the fast path has gone to as well. */
+    drreg_set_vector_entry(&client.scratch, DR_REG_XAX, false);
     drreg_set_vector_entry(&client.scratch, DR_REG_R15, false); /* drreg cannot restore all when this is used and dead */
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
