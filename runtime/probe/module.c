@@ -197,7 +197,7 @@ static bool hook_loader(void)
 {
     const uint64_t at = _r_debug.r_brk;
     if (!at || !is_empty_function((const uint8_t *)at)) return false;
-    uint8_t *page = near_map(at, at + PROBE_JUMP, PROBE_PAGE);
+    uint8_t *page = near_map(at, at + PROBE_JUMP, PROBE_PAGE, false);
     if (!page) return false;
     const uint64_t target = (uint64_t)event_loader, first = at & ~(uint64_t)(PROBE_PAGE - 1);
     memcpy(page, "\xff\x25\0\0\0\0", 6);

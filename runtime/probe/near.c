@@ -1,7 +1,9 @@
 /* Memory at places that matter: near enough to a module for jumps of 32 bits, below 2 GB, or exactly somewhere.
  *
  * What is free is read from /proc/self/maps, and taken with MAP_FIXED_NOREPLACE: whoever was faster keeps it. Kept
- * free: what the heap may grow into (a gigabyte behind its end), and some room below the stack. */
+ * free: what the heap may grow into (a gigabyte behind its end; or, if asked for, just enough that it has begun when it must go
+ * elsewhere, as glibc's can), and some room below the stack. The kernel begins the heap anywhere in the first gigabyte behind a
+ * program at a fixed address, where two of them are near enough. */
 #include "runtime/probe/probe.h"
 
 #include <string.h>
@@ -14,7 +16,7 @@
 #endif
 
 enum { REACH_MARGIN = 1 << 20 };
-static const uint64_t LOWEST = 0x10000, HIGHEST = 0x7ffffffff000, HEAP_ROOM = 1 << 30, STACK_ROOM = 1 << 30;
+static const uint64_t LOWEST = 0x10000, HIGHEST = 0x7ffffffff000, HEAP_ROOM = 1 << 30, LEAST_HEAP_ROOM = 1 << 26, STACK_ROOM = 1 << 30;
 static const uint64_t REACH = 0x7fffffff - REACH_MARGIN;
 
 static uint64_t read_hex(const char **at)
@@ -48,6 +50,7 @@ typedef struct {
     uint64_t low, high; /* where the memory must lie */
     uint64_t near;      /* as close to this as possible */
     uint64_t size;
+    uint64_t heap_room;
     uint64_t best;
 } search;
 
@@ -85,7 +88,7 @@ static void walk_gaps(search *s)
         if (ends_with(line, end, "[stack]")) gap_end = start > STACK_ROOM ? start - STACK_ROOM : 0;
         if (free <= heap && heap < gap_end) { /* the heap grows here */
             consider(s, free, heap);
-            free = heap + HEAP_ROOM;
+            free = heap + s->heap_room;
         }
         if (free < gap_end) consider(s, free, gap_end);
         if (stop > free) free = stop;
@@ -122,10 +125,13 @@ static size_t whole_pages(size_t size)
     return (size + PROBE_PAGE - 1) & ~(size_t)(PROBE_PAGE - 1);
 }
 
-void *near_map(uint64_t low, uint64_t high, size_t size)
+void *near_map(uint64_t low, uint64_t high, size_t size, bool beside_heap)
 {
     size = whole_pages(size);
-    search s = {.low = high > REACH + LOWEST ? high - REACH : LOWEST, .high = low + REACH, .size = size};
+    search s = {.low = high > REACH + LOWEST ? high - REACH : LOWEST,
+                .high = low + REACH,
+                .size = size,
+                .heap_room = beside_heap ? LEAST_HEAP_ROOM : HEAP_ROOM};
     s.near = low > size + (1 << 20) ? low - size - (1 << 20) : s.high; /* below it: heaps grow upwards */
     if (low < (uint64_t)1 << 31) s.near = s.high;                      /* a program at a fixed address: far above it */
     return find_and_map(s);
@@ -135,7 +141,10 @@ void *near_zero_map(size_t size)
 {
     size = whole_pages(size);
     const uint64_t end = 0x7ff00000;
-    return find_and_map((search){.low = LOWEST, .high = end, .near = end, .size = size});
+    search s = {.low = LOWEST, .high = end, .near = end, .size = size, .heap_room = HEAP_ROOM};
+    void *got = find_and_map(s);
+    s.heap_room = LEAST_HEAP_ROOM;
+    return got ? got : find_and_map(s);
 }
 
 void *near_map_at(uint64_t at, size_t size)

@@ -421,12 +421,13 @@ static const char *make_tables(probe_module *m)
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
-    /* The worst case is never met: a small part of it holds everything. If it does not (is_full), the module is refused. */
+    /* The worst case is never met: a fourth of it holds everything. If what is there does not (is_full), the module is refused. */
     const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
-    for (size_t size = bound; size > bound / 32 && !m->code.arena; size -= size / 8) {
-        m->code.arena_size = page_size(size);
-        m->code.arena = near_map(m->start, m->end, m->code.arena_size);
-    }
+    for (unsigned beside_heap = 0; beside_heap < 2; beside_heap++)
+        for (size_t size = bound; size > bound / (beside_heap ? 32 : 3) && !m->code.arena; size -= size / 8) {
+            m->code.arena_size = page_size(size);
+            m->code.arena = near_map(m->start, m->end, m->code.arena_size, beside_heap);
+        }
     return m->code.arena ? NULL : no_room;
 }
 

@@ -375,7 +375,7 @@ bool stack_read(uint64_t from, void *to, size_t size); /* as sys_copy */
 /* --- near.c ------------------------------------------------------------------------------------------------------- */
 
 /* Memory for reading and writing, all of which jumps from [low, high) reach, and the other way round. */
-void *near_map(uint64_t low, uint64_t high, size_t size);
+void *near_map(uint64_t low, uint64_t high, size_t size, bool beside_heap);
 /* Below 2 GB. */
 void *near_zero_map(size_t size);
 /* Exactly here; NULL: something is there, or must not be. */
