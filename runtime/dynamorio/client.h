@@ -124,7 +124,6 @@ void insert_call(void *drcontext, instrlist_t *block, instr_t *where, reg_id_t a
 /* loose.c */
 bool loose_wants(const report_module *m); /* code of this module (NULL: of none), if it has no plan, is looked at */
 void loose_insert(void *drcontext, instrlist_t *block, instr_t *instr);
-dr_emit_flags_t loose_expand(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating);
 
 /* mask.c */
 void mask_thread_expected(void);   /* a thread is about to be created */

@@ -300,6 +300,29 @@ static void put_entry(void *dc, instrlist_t *block, instr_t *where, const sync_r
  * find out where it is, with locks that can deadlock when the program forks meanwhile. */
 static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
 
+/* A block that grows beyond 64 KB ends the program, and each check adds some 300 bytes: the rest becomes a block of its own. */
+static void shorten(void *drcontext, instrlist_t *block)
+{
+    enum { MOST_ACCESSING = 64 }; /* instructions, with two checks each at most */
+    unsigned accessing = 0;
+    for (instr_t *instr = instrlist_first_app(block), *next; instr; instr = next) {
+        next = instr_get_next_app(instr);
+        if (instr_reads_memory(instr) || instr_writes_memory(instr)) accessing++;
+        if (accessing <= MOST_ACCESSING) continue;
+        instrlist_remove(block, instr);
+        instr_destroy(drcontext, instr);
+    }
+}
+
+static dr_emit_flags_t event_shape(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating)
+{
+    const report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
+    const bool has_plan = m && m->plan, is_loose = client.report->options.all && !has_plan && loose_wants(m);
+    if (has_plan || is_loose) shorten(drcontext, block);
+    if (is_loose) drutil_expand_rep_string(drcontext, block); /* each repetition becomes one of its own */
+    return EMIT;
+}
+
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
                                       void **module)
 {
@@ -363,13 +386,13 @@ bool insert_init(void)
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
-    if (client.report->options.all && !drmgr_register_bb_app2app_event(loose_expand, NULL)) return false;
+    if (!drmgr_register_bb_app2app_event(event_shape, NULL)) return false;
     return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void insert_exit(void)
 {
-    if (client.report->options.all) drmgr_unregister_bb_app2app_event(loose_expand);
+    drmgr_unregister_bb_app2app_event(event_shape);
     drmgr_unregister_bb_insertion_event(event_insert);
     drvector_delete(&client.scratch);
 }

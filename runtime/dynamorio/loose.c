@@ -109,11 +109,3 @@ void loose_insert(void *dc, instrlist_t *block, instr_t *instr)
     else if (client.report->options.all && !instr_is_prefetch(instr))
         put_checks(dc, block, instr);
 }
-
-/* Each repetition of a string instruction becomes one of its own. */
-dr_emit_flags_t loose_expand(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating)
-{
-    const report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
-    if (client.report->options.all && loose_wants(m) && !(m && m->plan)) drutil_expand_rep_string(drcontext, block);
-    return DR_EMIT_STORE_TRANSLATIONS;
-}
