@@ -18,7 +18,7 @@
  *   symbol.c    the real functions behind the wrappers
  *   thread.c    threads: birth, death, names
  *   signal.c    handlers of the program: delayed while the core is busy; they see original addresses
- *   cancel.c    cancellation
+ *   cancel.c    cancellation;  timer.c  threads of timers
  *   system.c    system calls and memory without libc; names.h  its functions are not the program's
  *
  * The library brings nothing along: no libraries but libc, no exported names but the wrappers. All of it, the core
@@ -435,9 +435,11 @@ void thread_start(void);
 void thread_bind(ft_thread *thread);
 probe_birth *thread_new_birth(void); /* NULL: no memory */
 void *thread_begin(void *birth);     /* what the child runs */
+void thread_adopt(ft_thread *thread); /* the calling thread, which libc has made, is this one until it ends */
 void thread_created(probe_birth *birth, uint64_t handle);
 void thread_not_created(probe_birth *birth);
 void thread_forked(void);
+void timer_forked(void);
 
 void signal_start(void);
 void signal_forked(void);

@@ -311,6 +311,7 @@ static void event_fork(void)
     probe.module_lock = 0;
     signal_forked();
     callback_forked();
+    timer_forked();
     report_forked(probe.report);
     thread_forked();
 }

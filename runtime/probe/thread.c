@@ -213,12 +213,9 @@ static void event_thread_exit(void *birth)
     end(birth);
 }
 
-void *thread_begin(void *birth)
+static void begin(probe_birth *b)
 {
-    probe_birth *b = birth;
     probe_thread *self = &probe_self;
-    void *(*start)(void *) = b->start;
-    void *argument = b->argument;
     find_stack(self, b);
     thread_bind(b->thread);
     sys_lock(&threads.lock);
@@ -226,7 +223,24 @@ void *thread_begin(void *birth)
     sys_unlock(&threads.lock);
     if (b->thread && self->stack_high) probe_in_core(clear_stack, self);
     if (threads.has_key) pthread_setspecific(threads.key, b);
+}
+
+void *thread_begin(void *birth)
+{
+    probe_birth *b = birth;
+    void *(*start)(void *) = b->start;
+    void *argument = b->argument;
+    begin(b);
     return start(argument);
+}
+
+void thread_adopt(ft_thread *thread)
+{
+    probe_birth *b = thread_new_birth();
+    if (!b) return;
+    b->thread = thread;
+    b->holders = 1; /* no creator */
+    begin(b);
 }
 
 void thread_forked(void)
