@@ -15,7 +15,7 @@ struct detect {
     detect_warnings warnings;
     detect_statistics stats;
     struct detect_decider *decider; /* or NULL */
-    map64 declared; /* function and instruction: the first of its accesses with a type */
+    struct detect_declarations *declared; /* declared.c */
 };
 typedef struct detect_decider detect_decider;
 
@@ -34,16 +34,20 @@ typedef struct {
     const image_type *type; /* has a name */
     uint32_t at, size;
 } detect_member;
+typedef struct { /* a member, told from others by number: that is done once for each byte of a type that is asked for */
+    detect_member is;
+    uint32_t type;   /* of is.type: types that are the same have one */
+    uint32_t number; /* of the member: those that are the same have one */
+    uint64_t rest;   /* bytes of it from there on */
+} detect_known;
 void detect_declared_open(detect *d);
 void detect_declared_close(detect *d);
+/* The member that a byte of a type belongs to; NULL: none. Valid until the next call. */
+const detect_known *detect_known_at(const detect *d, const image_type *type, uint64_t at);
 /* The access of a touch as it is declared; NULL: nothing is. */
 const pta_access *detect_declared(const detect *d, uint32_t func, uint32_t insn, uint16_t flags);
-bool detect_declared_member(const detect *d, const hb_touch *t, detect_member *out);
-/* The member that a byte of a type belongs to; false: none. `*rest`: how many bytes of it lie behind. */
-bool detect_member_at(const image_type *type, uint64_t at, detect_member *out, uint64_t *rest);
-/* By name and size: modules have each their own types. */
-bool detect_same_type(const image_type *a, const image_type *b);
-bool detect_same_member(const detect_member *a, const detect_member *b);
+/* The member that it is to; false: none. */
+bool detect_declared_member(const detect *d, const hb_touch *t, detect_known *out);
 void detect_member_name(const detect_member *m, char *to, size_t size);
 uint64_t detect_text_hash(const char *text);
 
@@ -60,7 +64,7 @@ void detect_guards_close(detect_guards *all);
 
 /* --- name.c ---- */
 /* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
-void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about);
+void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);
 
 /* --- decide.c: nothing happens unless the options ask for it ---- */
 void detect_decide_open(detect *d);

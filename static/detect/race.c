@@ -422,22 +422,22 @@ static uint64_t look_of(const detect *d, const detect_warning *w)
 }
 
 /* What the accesses are to by declaration: the narrower one says it better. False: nothing is known, or they differ. */
-static bool declared_as(const search *s, const detect_access accesses[2], detect_member *out)
+static bool declared_as(const search *s, const detect_access accesses[2], detect_known *out)
 {
-    detect_member members[2];
+    detect_known members[2];
     bool known[2];
     for (unsigned i = 0; i < 2; i++)
         known[i] = detect_declared_member(s->d, &s->touches[accesses[i].touch], &members[i]);
     if (!known[0] && !known[1]) return false;
     const bool second = !known[0] || (known[1] && s->touches[accesses[1].touch].width < s->touches[accesses[0].touch].width);
     *out = members[second];
-    return !known[0] || !known[1] || detect_same_type(members[0].type, members[1].type);
+    return !known[0] || !known[1] || members[0].type == members[1].type;
 }
 
 static void report(search *s, detect_warning *w, const detect_access accesses[2], const hb_place *place)
 {
     detect *d = s->d;
-    detect_member as;
+    detect_known as;
     detect_name(d, &place->place, declared_as(s, accesses, &as) ? &as : NULL, &w->location, &w->key, &w->about);
     w->accesses = base_alloc(2 * sizeof *w->accesses);
     memcpy(w->accesses, accesses, 2 * sizeof *accesses);

@@ -121,10 +121,10 @@ static bool shares_optional(const detect *d, const detect_pair *pair)
 /* By declaration each side accesses a struct of another type. */
 static bool differ(const detect *d, const detect_pair *pair)
 {
-    detect_member members[2];
+    detect_known members[2];
     for (unsigned i = 0; i < 2; i++)
         if (!detect_declared_member(d, pair->touch[i], &members[i])) return false;
-    return !detect_same_type(members[0].type, members[1].type);
+    return members[0].type != members[1].type;
 }
 
 /* What speaks against both being to the same bytes. */
