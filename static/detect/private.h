@@ -104,6 +104,7 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 int detect_rank_locks(bool a, bool b); /* the least that it costs that one side, or both, hold locks */
+int detect_rank_writes(void); /* what two writes are ranked better by: all else makes a rank worse */
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
 /* What it costs that a caller of a library uses an object that nothing of the library's own leads to. */

@@ -21,12 +21,14 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t origin, stance;
     uint32_t set;    /* locks held */
     uint32_t guards; /* the same as the access sees them, by number */
+    bool bare;       /* there are none */
     bool wide;       /* to many objects */
     bool exact, fresh;
     uint8_t doubt;   /* hb_doubt: that the origin runs it */
+    int cost;        /* the least that it adds to the rank of a pair */
     uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
-    uint32_t next;   /* class of the group, or HB_NONE */
+    uint32_t next;   /* class of the group, or HB_NONE: while they are made */
 } class;
 
 typedef struct {
@@ -36,7 +38,8 @@ typedef struct {
 
 typedef struct {
     uint32_t first; /* class */
-    uint32_t last;
+    uint32_t last;  /* while they are made */
+    uint32_t count; /* of classes, one behind the other */
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
@@ -70,7 +73,8 @@ typedef struct {
     map64 looks; /* warnings by what the user sees of them */
     VEC(entry) entries;
     VEC(member) members; /* of one object, as are: */
-    VEC(class) classes;
+    VEC(class) classes;  /* by group */
+    VEC(class) made;     /* the same as they are made */
     VEC(group) groups;
     detect_guards guards;
     VEC(uint32_t) company_stances;
@@ -78,6 +82,7 @@ typedef struct {
     map64 company_map;
     map64 companies;       /* pairs of numbers: MEET_* */
     uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
+    uint8_t *few_stances;   /* of the first ones, FEW by FEW: whether they are ordered (ASKED_*) */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -160,20 +165,21 @@ static bool same_class(const class *x, const class *y)
 static void add_member(search *s, group *g, const class *like, member m)
 {
     uint32_t c = g->first;
-    while (c != HB_NONE && !same_class(&s->classes.data[c], like))
-        c = s->classes.data[c].next;
+    while (c != HB_NONE && !same_class(&s->made.data[c], like))
+        c = s->made.data[c].next;
     if (c == HB_NONE) {
-        c = s->classes.len;
-        vec_push(&s->classes, *like);
+        c = s->made.len;
+        vec_push(&s->made, *like);
         if (g->first == HB_NONE)
             g->first = c;
         else
-            s->classes.data[g->last].next = c;
+            s->made.data[g->last].next = c;
         g->last = c;
+        g->count++;
     }
-    m.next = s->classes.data[c].first;
-    s->classes.data[c].first = s->members.len;
-    s->classes.data[c].count++;
+    m.next = s->made.data[c].first;
+    s->made.data[c].first = s->members.len;
+    s->made.data[c].count++;
     vec_push(&s->members, m);
 }
 
@@ -189,10 +195,22 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
                    .own_frame = hb_own_frame(d->h, t, place)};
 }
 
+/* The classes of a group one behind the other: pairs are of all of them. */
+static void order_classes(search *s)
+{
+    vec_clear(&s->classes);
+    for (uint32_t g = 0; g < s->groups.len; g++) {
+        uint32_t c = s->groups.data[g].first;
+        s->groups.data[g].first = s->classes.len;
+        for (; c != HB_NONE; c = s->made.data[c].next)
+            vec_push(&s->classes, s->made.data[c]);
+    }
+}
+
 static void make_groups(search *s, uint32_t first, uint32_t end)
 {
     detect *d = s->d;
-    s->groups.len = s->classes.len = s->members.len = 0;
+    s->groups.len = s->made.len = s->members.len = 0;
     map64 known = {0};
     for (uint32_t e = first; e < end; e++) {
         const entry *en = &s->entries.data[e];
@@ -214,17 +232,20 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
+        like.bare = !s->guards.guards.data[like.guards].len;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
+            like.cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
             g->inside |= s->origins[like.origin].kind != HB_ENTRY;
-            int cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object) + (like.fresh ? DEFERRED : 0);
+            int cost = like.cost + (like.fresh ? DEFERRED : 0);
             if (cost < g->floor) g->floor = cost;
         }
     }
     map_free(&known);
+    order_classes(s);
 }
 
 static int by_number(const void *a, const void *b)
@@ -237,7 +258,7 @@ static uint32_t company_number(search *s, const group *g)
 {
     uint32_t first = s->company_stances.len, count = 0;
     if (!s->company_first.len) vec_push(&s->company_first, 0);
-    for (uint32_t c = g->first; c != HB_NONE; c = s->classes.data[c].next)
+    for (uint32_t c = g->first; c < g->first + g->count; c++)
         vec_push(&s->company_stances, s->classes.data[c].stance);
     uint32_t *own = s->company_stances.data + first, len = s->company_stances.len - first;
     if (len) qsort(own, len, sizeof *own, by_number);
@@ -349,15 +370,28 @@ static uint32_t meeting(search *s, uint32_t a, uint32_t b)
 
 enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
 
+enum { ASKED_NOT, ASKED_ORDERED, ASKED_MEETS };
+
+/* Two classes are ordered. Nearly all pairs of a large program are, so that most of the time is spent here. */
+static inline bool is_ordered(search *s, const class *a, const class *b, const char **why, hb_meeting *how)
+{
+    if (a->stance >= FEW || b->stance >= FEW) return hb_stances_ordered(s->d->h, a->stance, b->stance, why, how);
+    uint8_t *asked = &s->few_stances[a->stance * FEW + b->stance];
+    if (*asked == ASKED_ORDERED) return true;
+    bool ordered = hb_stances_ordered(s->d->h, a->stance, b->stance, why, how);
+    *asked = ordered ? ASKED_ORDERED : ASKED_MEETS;
+    return ordered;
+}
+
 /* The best case of two groups, which costs no less than `least`; false: they do not race. */
 static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
     detect *d = s->d;
     group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
+    const class *end_a = s->classes.data + a->first + a->count, *end_b = s->classes.data + b->first + b->count;
     bool found = false;
-    for (uint32_t i = a->first; i != HB_NONE; i = s->classes.data[i].next)
-        for (uint32_t k = ga == gb ? i : b->first; k != HB_NONE; k = s->classes.data[k].next) {
-            const class *ca = &s->classes.data[i], *cb = &s->classes.data[k];
+    for (const class *ca = s->classes.data + a->first; ca < end_a; ca++)
+        for (const class *cb = ga == gb ? ca : s->classes.data + b->first; cb < end_b; cb++) {
             const char *why = NULL;
             if (detect_same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
@@ -366,18 +400,19 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                 judge(a, b, DETECT_APART);
                 continue;
             }
-            if (detect_guards_common(&s->guards, ca->guards, cb->guards)) {
+            if (!ca->bare && !cb->bare && detect_guards_common(&s->guards, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
                 judge(a, b, DETECT_GUARDED);
                 continue;
             }
             hb_meeting how = HB_MEET_SURE;
-            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &how)) {
+            if (is_ordered(s, ca, cb, &why, &how)) {
                 d->stats.pairs_ordered++;
                 judge(a, b, DETECT_ORDERED);
                 continue;
             }
             judge(a, b, DETECT_APART); /* or racing */
+            if (found && best->rank <= ca->cost + cb->cost - detect_rank_writes()) continue;
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
                                 .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
@@ -641,7 +676,7 @@ static void mark_waits(const search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
+    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1), .few_stances = base_alloc_zero(FEW * FEW, 1)};
     collect(&s);
     mark_waits(&s);
     find_origins(&s);
@@ -664,11 +699,13 @@ void detect_races(detect *d)
     map_free(&s.company_map);
     map_free(&s.companies);
     free(s.few_companies);
+    free(s.few_stances);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);
     vec_free(&s.entries);
     vec_free(&s.members);
     vec_free(&s.classes);
+    vec_free(&s.made);
     vec_free(&s.groups);
 }

@@ -161,7 +161,7 @@ static void take_words(detect *d)
 {
     enum { ROUNDS = 4 };
     word_round r = {.d = d};
-    pta_each_word(d->p, take_first, &r);
+    hb_each_word(d->h, take_first, &r);
     for (unsigned round = 1; round < ROUNDS && r.changed; round++) {
         r.changed = false;
         for (uint32_t i = 0; i < r.words.len; i++) {

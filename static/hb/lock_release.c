@@ -103,9 +103,28 @@ static bool same_release(const lock_release *x, const lock_release *y)
     return x->kind == y->kind && x->param == y->param && x->at == y->at && x->lock == y->lock;
 }
 
+static uint64_t summary_hash(const lock_instance *l)
+{
+    uint64_t hash = map_hash(l->gain);
+    for (uint32_t i = 0; i < l->releases.len; i++) {
+        const lock_release *r = &l->releases.data[i];
+        hash = map_hash(map_hash(hash * 31 + ((uint64_t)r->lock << 16 | (uint64_t)r->kind << 8 | r->param)) + (uint64_t)r->at);
+    }
+    return hash;
+}
+
+bool lock_same_summary(const lock_instance *a, const lock_instance *b)
+{
+    if (a->summary != b->summary || a->gain != b->gain || a->releases.len != b->releases.len) return false;
+    for (uint32_t i = 0; i < a->releases.len; i++)
+        if (!same_release(&a->releases.data[i], &b->releases.data[i])) return false;
+    return true;
+}
+
 void lock_summary_changed(hb *h, uint32_t instance)
 {
-    const lock_instance *l = &h->locks->instances[instance];
+    lock_instance *l = &h->locks->instances[instance];
+    l->summary = summary_hash(l);
     bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
     h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
                                                                                                                     : LOCK_EFFECT_SOME;
@@ -122,11 +141,12 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
         known = same_release(&l->releases.data[i], &r);
     if (known) return;
     vec_push(&l->releases, r);
+    if (l->releases.len > MOST_RELEASES) {
+        vec_clear(&l->releases);
+        vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});
+        l->lets_all_go = true;
+    }
     lock_summary_changed(h, instance);
-    if (l->releases.len <= MOST_RELEASES) return;
-    vec_clear(&l->releases);
-    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});
-    l->lets_all_go = true;
 }
 
 /* The value is what a word holds at what a parameter points to. */

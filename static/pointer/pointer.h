@@ -363,7 +363,7 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges);
 /* The part of a context that its rules give: with origins, which one; with none 0. Small numbers. */
 uint32_t pta_context_base(const pta *p, uint32_t context);
 
-/* Visits each word of memory that may hold pointers, and what it may hold. The word is a place in the site that holds the
+/* Visits each word of memory that may hold pointers, and what it may hold, by site and context. The word is a place in the site that holds the
  * memory (pta_site.memory). */
 typedef void pta_visit_word(void *with, const pta_place *word, const pta_places *holds);
 void pta_each_word(const pta *p, pta_visit_word *visit, void *with);
