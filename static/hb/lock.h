@@ -24,6 +24,10 @@ typedef struct { /* lock_sparse.c: what of an instance may change what is held *
     uint32_t *calls; /* numbers in the function's calls, in their order */
     uint32_t call_count;
     uint64_t *edges; /* bits */
+    uint32_t *blocks; /* that have some of these, in reverse postorder */
+    uint32_t block_count;
+    bool ends;    /* the function's end can be reached, if all calls come back */
+    bool unknown; /* it may go anywhere */
 } lock_sparse;
 
 typedef struct {
@@ -152,6 +156,10 @@ uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call
 uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t set, uint32_t until);
 /* What is held at the end, when `entry` is held at the begin; fills `blocks`. */
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks);
+static inline bool lock_ends_function(const lift_block *b)
+{
+    return b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail;
+}
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
 

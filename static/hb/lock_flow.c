@@ -459,9 +459,10 @@ static uint32_t over_returned(hb *h, uint32_t instance, uint32_t set, const hb_c
     uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
     const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
     if (!f || !h->locks->instances[h->edges[first].callee].matters) return set;
-    for (ir_value r = 1; r < f->ir->insn_count; r++) {
+    const hb_func *own = hb_returns(h, h->instances[h->edges[first].callee].func);
+    for (uint32_t i = 0; i < own->returns.len; i++) {
+        ir_value r = own->returns.data[i];
         if (f->ir->insns[r].op == IR_TAIL) return set;
-        if (f->ir->insns[r].op != IR_RET) continue;
         value_condition one = *c;
         one.a = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
         if (!one.a || !value_explain(f->ir, &one)) return set;
@@ -539,6 +540,22 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
     return over_failure(h, instance, f, edge, over_value(h, instance, set, c, 0), &c);
 }
 
+/* No lock is held on entry, and nothing takes one: then none is held anywhere, and each block is gone through just once. What is on the
+ * way is asked in the order in which the flow would ask, up to the first that takes one or does not come back; then the flow begins
+ * anew, and finds what was asked. */
+static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
+{
+    const lock_sparse *active = h->locks->instances[instance].sparse;
+    if (h->locks->optional || h->locks->instances[instance].has_spin) return false;
+    for (uint32_t i = 0; i < active->block_count; i++) {
+        const lift_block *b = &f->blocks[active->blocks[i]];
+        if (lock_through_block(h, instance, f, active->blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
+            if (hb_bit(active->edges, e) && over_edge(h, instance, f, active->blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
+    }
+    return true;
+}
+
 /* All blocks, from what is held on entry. Returns what is held at the end. */
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks)
 {
@@ -548,6 +565,13 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
     uint32_t end = LOCKSET_ALL;
     for (uint32_t b = 0; b < f->block_count; b++)
         blocks[b] = LOCKSET_ALL;
+    if (entry == LOCKSET_EMPTY && stays_empty(h, instance, f)) {
+        for (uint32_t i = 0; i < f->ir->rpo_count; i++)
+            blocks[f->ir->rpo[i]] = LOCKSET_EMPTY;
+        for (uint32_t b = 0; b < f->block_count && active->unknown; b++)
+            blocks[b] = LOCKSET_EMPTY;
+        return active->ends || active->unknown ? LOCKSET_EMPTY : LOCKSET_ALL;
+    }
     blocks[0] = entry;
     bool unknown = false;
     uint32_t *done = base_alloc(f->block_count * sizeof *done); /* per block: what it was gone through with */
@@ -562,7 +586,7 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
             uint32_t out = lock_through_block(h, instance, f, block, blocks[block], HB_NONE);
             if (out == LOCKSET_ALL) continue;
             /* the sets only shrink: what an earlier turn has met here is more */
-            if (b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail) end = lockset_meet(t, end, out);
+            if (lock_ends_function(b)) end = lockset_meet(t, end, out);
             if (b->end_kind == END_UNKNOWN && !unknown) {
                 unknown = changed = true;
                 for (uint32_t other = 0; other < f->block_count; other++)
