@@ -83,7 +83,13 @@ void detect_members(detect *d, const hb_numbers *origins_of);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
-bool detect_is_benign(const detect *d, const detect_warning *w);
+typedef struct { /* benign.c: what a module says to be meant */
+    const char *text;
+    size_t len;
+} detect_note;
+typedef VEC(detect_note) detect_notes;
+void detect_notes_open(const detect *d, detect_notes *out);
+bool detect_is_benign(const detect_notes *notes, const detect_warning *w);
 
 typedef struct {
     const hb_place *place[2];

@@ -94,25 +94,46 @@ static int by_object(const void *a, const void *b)
     return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
 }
 
-static uint64_t tie_of(const detect *d, const hb_touch *t)
+/* By object first, of which there are few, then the accesses of each. */
+static void sort_entries(search *s)
+{
+    uint32_t objects = hb_object_count(s->d->h), count = s->entries.len;
+    uint32_t *first = base_alloc_zero((size_t)objects + 1, sizeof *first);
+    entry *sorted = base_alloc(count * sizeof *sorted);
+    for (uint32_t e = 0; e < count; e++)
+        first[s->entries.data[e].object + 1]++;
+    for (uint32_t o = 0; o < objects; o++)
+        first[o + 1] += first[o];
+    for (uint32_t e = 0; e < count; e++)
+        sorted[first[s->entries.data[e].object]++] = s->entries.data[e];
+    memcpy(s->entries.data, sorted, count * sizeof *sorted);
+    for (uint32_t o = 0, from = 0; o < objects; from = first[o++]) /* which is now where the next one begins */
+        if (first[o] - from > 1) qsort(s->entries.data + from, first[o] - from, sizeof *sorted, by_object);
+    free(sorted);
+    free(first);
+}
+
+static uint64_t tie_of(const detect *d, uint32_t func)
 {
     uint64_t hash = 0;
-    for (const char *c = d->program->funcs.data[t->func].name; *c && (*c != '.' || !hash); c++)
+    for (const char *c = d->program->funcs.data[func].name; *c && (*c != '.' || !hash); c++)
         hash = map_hash(hash + (uint8_t)*c);
-    return hash << 20 | (t->insn & 0xfffff);
+    return hash << 20;
 }
 
 static void collect(search *s)
 {
     uint32_t count;
     s->touches = hb_touches(s->d->h, &count);
+    uint64_t name = 0;
     for (uint32_t t = 0; t < count; t++) {
         const hb_place *places = hb_places(s->d->h, &s->touches[t]);
-        uint64_t tie = tie_of(s->d, &s->touches[t]);
+        if (!t || s->touches[t].func != s->touches[t - 1].func) name = tie_of(s->d, s->touches[t].func);
+        uint64_t tie = name | (s->touches[t].insn & 0xfffff);
         for (uint32_t i = 0; i < s->touches[t].place_count; i++)
             vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
     }
-    if (s->entries.len) qsort(s->entries.data, s->entries.len, sizeof *s->entries.data, by_object);
+    if (s->entries.len) sort_entries(s);
 }
 
 static void find_origins(search *s)

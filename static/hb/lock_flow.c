@@ -541,17 +541,23 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
 }
 
 /* No lock is held on entry, and nothing takes one: then none is held anywhere, and each block is gone through just once. What is on the
- * way is asked in the order in which the flow would ask, up to the first that takes one or does not come back; then the flow begins
- * anew, and finds what was asked. */
+ * way is asked in the order in which the flow would ask, up to the first that takes one, does not come back or is left out; then the
+ * flow begins anew, and finds what was asked. */
 static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
 {
     const lock_sparse *active = h->locks->instances[instance].sparse;
-    if (h->locks->optional || h->locks->instances[instance].has_spin) return false;
-    for (uint32_t i = 0; i < active->block_count; i++) {
-        const lift_block *b = &f->blocks[active->blocks[i]];
-        if (lock_through_block(h, instance, f, active->blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
-        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
-            if (hb_bit(active->edges, e) && over_edge(h, instance, f, active->blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
+    if (h->locks->instances[instance].has_spin) return false;
+    uint32_t count = h->locks->optional ? f->ir->rpo_count : active->block_count;
+    const uint32_t *blocks = h->locks->optional ? f->ir->rpo : active->blocks;
+    for (uint32_t i = 0, next = 0; i < count; i++) {
+        const lift_block *b = &f->blocks[blocks[i]];
+        bool is_active = next < active->block_count && active->blocks[next] == blocks[i];
+        next += is_active;
+        if (is_active && lock_through_block(h, instance, f, blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            if (h->locks->optional && lock_goes_past(h, instance, e)) return false;
+            if (hb_bit(active->edges, e) && over_edge(h, instance, f, blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
+        }
     }
     return true;
 }
