@@ -300,7 +300,7 @@ const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *ca
 }
 
 /* The block of a machine instruction: blocks lie in the order of their instructions. */
-const hb_func *hb_returns(hb *h, uint32_t func)
+const hb_func *hb_returns(const hb *h, uint32_t func)
 {
     hb_func *own = &h->funcs[func];
     const lift_func *f = hb_code(h, func);

@@ -249,7 +249,7 @@ bool hb_never_jumps(const hb *h, uint32_t instance, const hb_call *call, uint8_t
 bool hb_spawns(const hb *h, const pta_call_edge *edge);
 
 /* What is known of a function, with its returns. */
-const hb_func *hb_returns(hb *h, uint32_t func);
+const hb_func *hb_returns(const hb *h, uint32_t func);
 
 /* The IR_ACCESS of an access, or 0. */
 uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags);
