@@ -31,6 +31,12 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t next;   /* class of the group, or HB_NONE: while they are made */
 } class;
 
+typedef struct { /* what most pairs of classes are settled by */
+    uint32_t origin;
+    uint8_t at;  /* place of its stance in the company of its group, if that is not too large */
+    bool bare;
+} class_brief;
+
 typedef struct {
     uint32_t touch, place; /* numbers; of the touch's places */
     uint32_t next;         /* member of the class, or HB_NONE */
@@ -53,6 +59,7 @@ typedef struct {
     uint32_t partner;
 } group;
 
+enum { MOST_MEETINGS = 64 }; /* of a company, as bits */
 enum { DEFERRED = 1000 }; /* added to the rank of a pair that races only if its object's address is handed over in a race */
 
 typedef struct {
@@ -74,6 +81,7 @@ typedef struct {
     VEC(entry) entries;
     VEC(member) members; /* of one object, as are: */
     VEC(class) classes;  /* by group */
+    VEC(class_brief) briefs; /* of them */
     VEC(class) made;     /* the same as they are made */
     VEC(group) groups;
     detect_guards guards;
@@ -82,7 +90,8 @@ typedef struct {
     map64 company_map;
     map64 companies;       /* pairs of numbers: MEET_* */
     uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
-    uint8_t *few_stances;   /* of the first ones, FEW by FEW: whether they are ordered (ASKED_*) */
+    map64 meetings_of;      /* stance and company: in `meetings` */
+    VEC(uint64_t) meetings; /* bits: those of a company that a stance is not ordered with */
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -303,6 +312,29 @@ static uint32_t company_number(search *s, const group *g)
     }
 }
 
+static uint32_t company_size(const search *s, uint32_t company)
+{
+    return s->company_first.data[company + 1] - s->company_first.data[company];
+}
+
+/* Requires those of the groups before. */
+static void brief_classes(search *s, const group *g)
+{
+    const uint32_t *stances = s->company_stances.data + s->company_first.data[g->company];
+    for (uint32_t c = g->first; c < g->first + g->count; c++) {
+        const class *of = &s->classes.data[c];
+        uint32_t at = 0, end = company_size(s, g->company);
+        while (end - at > 1) { /* they are sorted, and it is one of them */
+            uint32_t middle = at + (end - at) / 2;
+            if (stances[middle] <= of->stance)
+                at = middle;
+            else
+                end = middle;
+        }
+        vec_push(&s->briefs, ((class_brief){of->origin, (uint8_t)(at < MOST_MEETINGS ? at : 0), of->bare}));
+    }
+}
+
 /* --- pairs ------------------------------------------------------------------------------------------------------------------- */
 
 static detect_access access_of(const detect *d, const hb_touch *t, uint32_t number, const class *c, bool atomic)
@@ -391,17 +423,37 @@ static uint32_t meeting(search *s, uint32_t a, uint32_t b)
 
 enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
 
-enum { ASKED_NOT, ASKED_ORDERED, ASKED_MEETS };
-
-/* Two classes are ordered. Nearly all pairs of a large program are, so that most of the time is spent here. */
-static inline bool is_ordered(search *s, const class *a, const class *b, const char **why, hb_meeting *how)
+/* Those of a company that a stance may run at the same time with, as bits. All of them: the company is too large. */
+static uint64_t meetings_with(search *s, uint32_t stance, uint32_t company)
 {
-    if (a->stance >= FEW || b->stance >= FEW) return hb_stances_ordered(s->d->h, a->stance, b->stance, why, how);
-    uint8_t *asked = &s->few_stances[a->stance * FEW + b->stance];
-    if (*asked == ASKED_ORDERED) return true;
-    bool ordered = hb_stances_ordered(s->d->h, a->stance, b->stance, why, how);
-    *asked = ordered ? ASKED_ORDERED : ASKED_MEETS;
-    return ordered;
+    if (company_size(s, company) > MOST_MEETINGS) return UINT64_MAX;
+    uint32_t *known = map_at(&s->meetings_of, (uint64_t)stance << 32 | company);
+    if (*known != MAP_NONE) return s->meetings.data[*known];
+    *known = s->meetings.len;
+    uint64_t meets = 0;
+    for (uint32_t i = 0; i < company_size(s, company); i++) {
+        const char *why;
+        hb_meeting how;
+        uint32_t other = s->company_stances.data[s->company_first.data[company] + i];
+        if (detect_same_thread(s->origins, hb_stance_origin(s->d->h, stance), hb_stance_origin(s->d->h, other))) continue;
+        if (!hb_stances_ordered(s->d->h, stance, other, &why, &how)) meets |= 1ull << i;
+    }
+    vec_push(&s->meetings, meets);
+    return meets;
+}
+
+/* Pairs of a class with those of a group, from one on, that are ordered and that no lock could guard: nearly all pairs of a large
+ * program. Returns the next one that is to be looked at, or the end. */
+static uint32_t skip_ordered(search *s, const class *of, uint64_t meets, uint32_t from, uint32_t end, uint64_t *ordered)
+{
+    const hb_origin *origin = &s->origins[of->origin];
+    uint32_t own = origin->twin != HB_NONE || !origin->overlaps ? of->origin : HB_NONE; /* with itself it makes no pairs */
+    for (; from < end; from++) {
+        const class_brief *b = &s->briefs.data[from];
+        if (meets >> b->at & 1 || !(of->bare || b->bare)) break;
+        *ordered += b->origin != own;
+    }
+    return from;
 }
 
 /* The best case of two groups, which costs no less than `least`; false: they do not race. */
@@ -409,10 +461,19 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
 {
     detect *d = s->d;
     group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
-    const class *end_a = s->classes.data + a->first + a->count, *end_b = s->classes.data + b->first + b->count;
+    uint32_t end_a = a->first + a->count, end_b = b->first + b->count;
     bool found = false;
-    for (const class *ca = s->classes.data + a->first; ca < end_a; ca++)
-        for (const class *cb = ga == gb ? ca : s->classes.data + b->first; cb < end_b; cb++) {
+    for (uint32_t i = a->first; i < end_a; i++) {
+        const class *ca = &s->classes.data[i];
+        uint64_t meets = a->in_frame ? UINT64_MAX : meetings_with(s, ca->stance, b->company);
+        for (uint32_t k = ga == gb ? i : b->first; k < end_b; k++) {
+            uint64_t ordered = 0;
+            k = skip_ordered(s, ca, meets, k, end_b, &ordered);
+            d->stats.pairs += ordered;
+            d->stats.pairs_ordered += ordered;
+            if (ordered) judge(a, b, DETECT_ORDERED);
+            if (k == end_b) break;
+            const class *cb = &s->classes.data[k];
             const char *why = NULL;
             if (detect_same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
@@ -427,7 +488,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                 continue;
             }
             hb_meeting how = HB_MEET_SURE;
-            if (is_ordered(s, ca, cb, &why, &how)) {
+            if (hb_stances_ordered(d->h, ca->stance, cb->stance, &why, &how)) {
                 d->stats.pairs_ordered++;
                 judge(a, b, DETECT_ORDERED);
                 continue;
@@ -454,6 +515,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             *place = ca->exact ? place_of(s, ma) : place_of(s, mb);
             if (w.rank <= least + GOOD) return true;
         }
+    }
     return found;
 }
 
@@ -601,8 +663,11 @@ static void search_object(search *s, uint32_t first, uint32_t end)
         return;
     }
     make_groups(s, first, end);
-    for (uint32_t g = 0; g < s->groups.len; g++)
+    vec_clear(&s->briefs);
+    for (uint32_t g = 0; g < s->groups.len; g++) {
         s->groups.data[g].company = company_number(s, &s->groups.data[g]);
+        brief_classes(s, &s->groups.data[g]);
+    }
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
     group_start *starts = base_alloc(s->groups.len * sizeof *starts);
     s->d->stats.places_shared++;
@@ -697,7 +762,7 @@ static void mark_waits(const search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1), .few_stances = base_alloc_zero(FEW * FEW, 1)};
+    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
     collect(&s);
     mark_waits(&s);
     find_origins(&s);
@@ -720,7 +785,8 @@ void detect_races(detect *d)
     map_free(&s.company_map);
     map_free(&s.companies);
     free(s.few_companies);
-    free(s.few_stances);
+    map_free(&s.meetings_of);
+    vec_free(&s.meetings);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);
@@ -728,5 +794,6 @@ void detect_races(detect *d)
     vec_free(&s.members);
     vec_free(&s.classes);
     vec_free(&s.made);
+    vec_free(&s.briefs);
     vec_free(&s.groups);
 }
