@@ -37,7 +37,7 @@ typedef struct {
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
     VEC(lock_release) releases;
-    uint64_t summary; /* hash of both, which is all that a call of it depends on: lock_same_summary */
+    uint64_t summary; /* hash of both, which is all that a call of it depends on: lock_is_known_kind */
     uint32_t *blocks; /* per block: held on entry to it */
     lock_step *steps; /* per call; NULL: none yet */
     lock_sparse *sparse; /* of those that matter; NULL: none yet. With `optional` those of the certain ones, which own them */
@@ -137,8 +137,13 @@ uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found);
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name);
 /* To be called when the summary of an instance has changed. */
 void lock_summary_changed(hb *h, uint32_t instance);
-/* A call of one instance leaves of any set what a call of the other does: a call through a pointer may be to very many. */
-bool lock_same_summary(const lock_instance *a, const lock_instance *b);
+enum { LOCK_KINDS = 8 };
+typedef struct { /* callees of a call that were gone through, one of each summary: a call through a pointer may be to very many */
+    uint32_t callees[LOCK_KINDS];
+    uint32_t count;
+} lock_kinds;
+/* A callee that does the same was gone through, so that this one changes nothing more; else it is noted. */
+bool lock_is_known_kind(const hb *h, lock_kinds *kinds, uint32_t instance, uint32_t callee);
 /* The instance lets go of a lock that it has not taken. */
 void lock_note_release(hb *h, uint32_t instance, lock_release r);
 ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg);

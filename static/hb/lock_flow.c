@@ -77,24 +77,6 @@ static uint32_t after_routine(hb *h, uint32_t instance, uint32_t set, const hb_c
     return set;
 }
 
-enum { MOST_KINDS = 8 };
-
-typedef struct { /* callees of a call that were gone through, one of each summary */
-    uint32_t callees[MOST_KINDS];
-    uint32_t count;
-} callee_kinds;
-
-/* A callee that does the same was gone through, so that this one changes nothing more. */
-static bool is_known_kind(const hb *h, callee_kinds *kinds, uint32_t instance, uint32_t callee)
-{
-    if (!hb_instance_code(h, callee)) return false; /* its summary is that of what it calls back */
-    if (callee == instance) return false;           /* its summary may change meanwhile */
-    for (uint32_t i = 0; i < kinds->count; i++)
-        if (lock_same_summary(&h->locks->instances[callee], &h->locks->instances[kinds->callees[i]])) return true;
-    if (kinds->count < MOST_KINDS) kinds->callees[kinds->count++] = callee;
-    return false;
-}
-
 static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb_call *call)
 {
     const sync_entry *sync = hb_call_sync(h, instance, call);
@@ -104,7 +86,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
     }
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
     bool any = false, idle = false;
-    callee_kinds kinds = {.count = 0};
+    lock_kinds kinds = {.count = 0};
     if (h->locks->optional && lock_is_broad(h, instance, call)) return set;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t callee = h->edges[first + i].callee;
@@ -116,7 +98,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
         any = true;
         if (h->locks->effects[callee] == LOCK_EFFECT_NONE)
             idle = true;
-        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result) && !is_known_kind(h, &kinds, instance, callee))
+        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result) && !lock_is_known_kind(h, &kinds, instance, callee))
             result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
     if (idle && any && result != LOCKSET_ALL && h->locks->optional) idle = !lock_ignores_idle(h, instance, call);
