@@ -62,6 +62,26 @@ uint32_t detect_guards_number(detect_guards *all, hb_guards *own);
 bool detect_guards_common(detect_guards *all, uint32_t a, uint32_t b);
 void detect_guards_close(detect_guards *all);
 
+/* --- company.c ---- */
+typedef struct {
+    VEC(uint32_t) stances;  /* of all companies */
+    VEC(uint32_t) first;    /* per company, in stances; one more at the end */
+    map64 numbers;
+    map64 pairs;            /* of companies: detect_meeting */
+    uint8_t *few_pairs;     /* the same + 1 of the first ones */
+    VEC(uint64_t) meetings;
+    map64 meetings_of;      /* stance and company: in meetings */
+} detect_companies;
+typedef enum { DETECT_MEET_NEVER, DETECT_MEET_UNSURE, DETECT_MEET_SURE } detect_meeting; /* UNSURE: HB_MEET_WILD */
+/* Sorts what it is given, each once. */
+uint32_t detect_company_number(detect_companies *all, hb_numbers *stances);
+/* Whether some two of two companies may run at the same time. */
+detect_meeting detect_companies_meet(const detect *d, detect_companies *all, uint32_t a, uint32_t b);
+/* Those of a company that a stance is not ordered with, as bits by detect_company_place; of a large company all bits are set. */
+uint64_t detect_company_meetings(const detect *d, detect_companies *all, uint32_t stance, uint32_t company);
+uint8_t detect_company_place(const detect_companies *all, uint32_t company, uint32_t stance);
+void detect_companies_close(detect_companies *all);
+
 /* --- name.c ---- */
 /* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
 void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);

@@ -53,13 +53,12 @@ typedef struct {
     bool in_frame, own_frame;   /* of a function; hb_own_frame: of two such, each has its own */
     bool inside;                /* some thread of the program's own makes it, and not only callers from outside */
     int floor;  /* the least that one of its classes costs */
-    uint32_t company; /* the stances of its classes, by number */
+    uint32_t company; /* the stances of its classes, by number (company.c) */
     bool found;
     detect_warning best;
     uint32_t partner;
 } group;
 
-enum { MOST_MEETINGS = 64 }; /* of a company, as bits */
 enum { DEFERRED = 1000 }; /* added to the rank of a pair that races only if its object's address is handed over in a race */
 
 typedef struct {
@@ -85,13 +84,7 @@ typedef struct {
     VEC(class) made;     /* the same as they are made */
     VEC(group) groups;
     detect_guards guards;
-    VEC(uint32_t) company_stances;
-    VEC(uint32_t) company_first; /* in company_stances; one more at the end */
-    map64 company_map;
-    map64 companies;       /* pairs of numbers: MEET_* */
-    uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
-    map64 meetings_of;      /* stance and company: in `meetings` */
-    VEC(uint64_t) meetings; /* bits: those of a company that a stance is not ordered with */
+    detect_companies companies;
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -278,60 +271,22 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
     order_classes(s);
 }
 
-static int by_number(const void *a, const void *b)
+static uint32_t company_of(search *s, const group *g)
 {
-    const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
-static uint32_t company_number(search *s, const group *g)
-{
-    uint32_t first = s->company_stances.len, count = 0;
-    if (!s->company_first.len) vec_push(&s->company_first, 0);
+    hb_numbers stances = {0};
     for (uint32_t c = g->first; c < g->first + g->count; c++)
-        vec_push(&s->company_stances, s->classes.data[c].stance);
-    uint32_t *own = s->company_stances.data + first, len = s->company_stances.len - first;
-    if (len) qsort(own, len, sizeof *own, by_number);
-    for (uint32_t i = 0; i < len; i++)
-        if (!i || own[i] != own[count - 1]) own[count++] = own[i];
-    uint64_t hash = count;
-    for (uint32_t i = 0; i < count; i++)
-        hash = map_hash(hash * 31 + own[i]);
-    for (;; hash = map_hash(hash + 1)) {
-        uint32_t *at = map_at(&s->company_map, hash & ~(1ull << 63));
-        if (*at == MAP_NONE) {
-            *at = s->company_first.len - 1;
-            s->company_stances.len = first + count;
-            vec_push(&s->company_first, first + count);
-            return *at;
-        }
-        uint32_t from = s->company_first.data[*at];
-        if (s->company_first.data[*at + 1] - from != count || memcmp(s->company_stances.data + from, own, count * sizeof *own)) continue;
-        s->company_stances.len = first;
-        return *at;
-    }
-}
-
-static uint32_t company_size(const search *s, uint32_t company)
-{
-    return s->company_first.data[company + 1] - s->company_first.data[company];
+        vec_push(&stances, s->classes.data[c].stance);
+    uint32_t number = detect_company_number(&s->companies, &stances);
+    vec_free(&stances);
+    return number;
 }
 
 /* Requires those of the groups before. */
 static void brief_classes(search *s, const group *g)
 {
-    const uint32_t *stances = s->company_stances.data + s->company_first.data[g->company];
     for (uint32_t c = g->first; c < g->first + g->count; c++) {
         const class *of = &s->classes.data[c];
-        uint32_t at = 0, end = company_size(s, g->company);
-        while (end - at > 1) { /* they are sorted, and it is one of them */
-            uint32_t middle = at + (end - at) / 2;
-            if (stances[middle] <= of->stance)
-                at = middle;
-            else
-                end = middle;
-        }
-        vec_push(&s->briefs, ((class_brief){of->origin, (uint8_t)(at < MOST_MEETINGS ? at : 0), of->bare}));
+        vec_push(&s->briefs, ((class_brief){of->origin, detect_company_place(&s->companies, g->company, of->stance), of->bare}));
     }
 }
 
@@ -388,59 +343,7 @@ static bool is_other(search *s, const class *a, const class *b)
     return true;
 }
 
-enum { MEET_NEVER, MEET_UNSURE, MEET_SURE }; /* whether some two may run at the same time */
-
-static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
-{
-    uint32_t found = MEET_NEVER;
-    for (uint32_t i = s->company_first.data[a]; i < s->company_first.data[a + 1]; i++)
-        for (uint32_t k = s->company_first.data[b]; k < s->company_first.data[b + 1]; k++) {
-            const char *why;
-            hb_meeting how = HB_MEET_WILD;
-            uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
-            if (detect_same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
-            if (hb_stances_ordered(s->d->h, x, y, &why, &how)) continue;
-            if (how != HB_MEET_WILD) return MEET_SURE;
-            found = MEET_UNSURE;
-        }
-    return found;
-}
-
-enum { FEW = 1024 };
-
-/* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
-static uint32_t meeting(search *s, uint32_t a, uint32_t b)
-{
-    if (a < FEW && b < FEW) {
-        uint8_t *few = &s->few_companies[a * FEW + b];
-        if (!*few) *few = (uint8_t)(find_meeting(s, a < b ? a : b, a < b ? b : a) + 1);
-        return *few - 1u;
-    }
-    uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
-    if (*known == MAP_NONE) *known = find_meeting(s, a, b);
-    return *known;
-}
-
 enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
-
-/* Those of a company that a stance may run at the same time with, as bits. All of them: the company is too large. */
-static uint64_t meetings_with(search *s, uint32_t stance, uint32_t company)
-{
-    if (company_size(s, company) > MOST_MEETINGS) return UINT64_MAX;
-    uint32_t *known = map_at(&s->meetings_of, (uint64_t)stance << 32 | company);
-    if (*known != MAP_NONE) return s->meetings.data[*known];
-    *known = s->meetings.len;
-    uint64_t meets = 0;
-    for (uint32_t i = 0; i < company_size(s, company); i++) {
-        const char *why;
-        hb_meeting how;
-        uint32_t other = s->company_stances.data[s->company_first.data[company] + i];
-        if (detect_same_thread(s->origins, hb_stance_origin(s->d->h, stance), hb_stance_origin(s->d->h, other))) continue;
-        if (!hb_stances_ordered(s->d->h, stance, other, &why, &how)) meets |= 1ull << i;
-    }
-    vec_push(&s->meetings, meets);
-    return meets;
-}
 
 /* Pairs of a class with those of a group, from one on, that are ordered and that no lock could guard: nearly all pairs of a large
  * program. Returns the next one that is to be looked at, or the end. */
@@ -465,7 +368,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
     bool found = false;
     for (uint32_t i = a->first; i < end_a; i++) {
         const class *ca = &s->classes.data[i];
-        uint64_t meets = a->in_frame ? UINT64_MAX : meetings_with(s, ca->stance, b->company);
+        uint64_t meets = a->in_frame ? UINT64_MAX : detect_company_meetings(d, &s->companies, ca->stance, b->company);
         for (uint32_t k = ga == gb ? i : b->first; k < end_b; k++) {
             uint64_t ordered = 0;
             k = skip_ordered(s, ca, meets, k, end_b, &ordered);
@@ -621,8 +524,8 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
         s->d->stats.pairs_atomic++;
         return;
     }
-    uint32_t meet = meeting(s, ga->company, gb->company);
-    if (meet == MEET_NEVER) {
+    detect_meeting meet = detect_companies_meet(s->d, &s->companies, ga->company, gb->company);
+    if (meet == DETECT_MEET_NEVER) {
         s->d->stats.pairs++;
         s->d->stats.pairs_ordered++;
         judge(ga, gb, DETECT_ORDERED);
@@ -630,8 +533,8 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
     }
     int unsure = detect_rank_unsure(), fa = ga->floor, fb = gb->floor;
     if (fa >= DEFERRED && fb >= DEFERRED) fb -= DEFERRED; /* which counts once */
-    if (meet == MEET_UNSURE && fa < unsure) fa = unsure;
-    if (meet == MEET_UNSURE && fb < unsure) fb = unsure;
+    if (meet == DETECT_MEET_UNSURE && fa < unsure) fa = unsure;
+    if (meet == DETECT_MEET_UNSURE && fb < unsure) fb = unsure;
     int least = detect_rank_base(s->d, ga->extent, gb->extent) + fa + fb;
     if (is_settled(ga, least) && is_settled(gb, least)) return;
     found_pair pair;
@@ -665,7 +568,7 @@ static void search_object(search *s, uint32_t first, uint32_t end)
     make_groups(s, first, end);
     vec_clear(&s->briefs);
     for (uint32_t g = 0; g < s->groups.len; g++) {
-        s->groups.data[g].company = company_number(s, &s->groups.data[g]);
+        s->groups.data[g].company = company_of(s, &s->groups.data[g]);
         brief_classes(s, &s->groups.data[g]);
     }
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
@@ -762,7 +665,7 @@ static void mark_waits(const search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
+    search s = {.d = d};
     collect(&s);
     mark_waits(&s);
     find_origins(&s);
@@ -780,13 +683,7 @@ void detect_races(detect *d)
     vec_free(&s.racy);
     vec_free(&s.deferred);
     detect_guards_close(&s.guards);
-    vec_free(&s.company_stances);
-    vec_free(&s.company_first);
-    map_free(&s.company_map);
-    map_free(&s.companies);
-    free(s.few_companies);
-    map_free(&s.meetings_of);
-    vec_free(&s.meetings);
+    detect_companies_close(&s.companies);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);
