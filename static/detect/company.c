@@ -1,5 +1,6 @@
-/* Companies: the stances (hb_stance) of accesses that are paired with others, as a set. Most groups of accesses of a large program are
- * run by few sets of threads; whether two sets can meet at all, and whom of a set a thread can meet, is asked once. */
+/* Companies: the stances (hb_stance) of accesses that are paired with others, as a set. Most groups of accesses of a
+ * large program are run by few sets of threads; whether two sets can meet at all, and whom of a set a thread can meet,
+ * is asked once. */
 #include "static/detect/private.h"
 
 enum { FEW = 1024 };
