@@ -336,19 +336,17 @@ static void component_places(const pta *p, uint32_t component, pta_operand what,
     give_places(p, &all, out);
 }
 
-/* One that is the first byte of an object, which has no class beside it, is a place; others do not become such. */
+/* Only what does not lie dormant: that other keys are kept, too, is for the sake of later deletions, and not part of the result. */
 static void tell_begins(const pta *p, const pta_set *set, pta_begin *found, void *with)
 {
-    for (uint32_t i = 0, end; i < set->len; i = end) {
-        uint32_t object = key_object(set->keys[i]);
-        bool begins = false, class = false;
-        for (end = i; end < set->len && key_object(set->keys[end]) == object; end++) {
-            offset_t at = key_offset(set->keys[end]);
-            begins |= offset_is_exact(at) && !offset_value(at);
-            class |= !offset_is_single(at);
-        }
-        if (begins && !class) found(with, view_site_of(p, p->objects.data[object].site), view_context_of(p, p->objects.data[object].context));
+    key_list normal = {0};
+    set_normal(set, graph_world(p), &normal);
+    for (uint32_t i = 0; i < normal.len; i++) {
+        const graph_object *o = &p->objects.data[key_object(normal.data[i])];
+        offset_t at = key_offset(normal.data[i]);
+        if (offset_is_exact(at) && !offset_value(at)) found(with, view_site_of(p, o->site), view_context_of(p, o->context));
     }
+    vec_free(&normal);
 }
 
 struct pta_told {
@@ -386,8 +384,9 @@ void pta_each_begin(const pta *p, uint32_t func, uint32_t var, pta_told *told, p
         uint32_t component = graph_component(p, graph_var(instance, var));
         if (!instance->live || component == last) continue;
         last = component;
-        wild |= set_is_wild(&p->nodes.data[component].set);
-        if (!is_told(told, component)) tell_begins(p, &p->nodes.data[component].set, found, with);
+        const pta_set *set = &p->nodes.data[component].set;
+        wild |= set_is_wild(set);
+        if (!is_told(told, component)) tell_begins(p, set, found, with);
     }
     uint32_t wilderness = graph_component(p, p->wilderness);
     if (wild && !is_told(told, wilderness)) tell_begins(p, &p->nodes.data[wilderness].set, found, with);
