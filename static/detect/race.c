@@ -200,6 +200,7 @@ static void add_member(search *s, group *g, const class *like, member m)
         g->last = c;
         g->count++;
     }
+    if (like->cost < s->made.data[c].cost) s->made.data[c].cost = like->cost;
     m.next = s->made.data[c].first;
     s->made.data[c].first = s->members.len;
     s->made.data[c].count++;
