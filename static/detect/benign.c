@@ -19,9 +19,8 @@ static bool names(const char *note, size_t len, const char *location)
     return !next || next == '.' || next == '[' || next == ' ' || next == '+';
 }
 
-bool detect_is_benign(const detect *d, const detect_warning *w)
+void detect_notes_open(const detect *d, detect_notes *out)
 {
-    if (w->kind != DETECT_RACE) return false;
     for (uint32_t m = 0; m < d->program->module_count; m++) {
         const image *img = d->program->modules[m]->img;
         for (uint32_t s = 0; s < img->section_count; s++) {
@@ -30,10 +29,16 @@ bool detect_is_benign(const detect *d, const detect_warning *w)
             for (uint64_t at = 0; at < section->filled;) {
                 const char *note = (const char *)section->bytes + at;
                 size_t len = strnlen(note, section->filled - at);
-                if (len && len < 200 && at + len < section->filled && names(note, len, w->location)) return true;
+                if (len && len < 200 && at + len < section->filled) vec_push(out, ((detect_note){note, len}));
                 at += len + 1;
             }
         }
     }
+}
+
+bool detect_is_benign(const detect_notes *notes, const detect_warning *w)
+{
+    for (uint32_t i = 0; w->kind == DETECT_RACE && i < notes->len; i++)
+        if (names(notes->data[i].text, notes->data[i].len, w->location)) return true;
     return false;
 }

@@ -23,6 +23,7 @@ typedef struct {
 
 struct detect_config {
     VEC(rule) rules;
+    sync_index names; /* what the tables have of others */
 };
 
 typedef struct {
@@ -110,6 +111,7 @@ static bool add_rule(detect_config *c, char parts[PARTS][128], unsigned count)
 detect_config *detect_config_read(const char *path, const char *text, race_error *error)
 {
     detect_config *c = base_alloc_zero(1, sizeof *c);
+    sync_index_open(&c->names);
     unsigned line = 0;
     for (const char *at = text; *at;) {
         char parts[PARTS][128];
@@ -134,6 +136,7 @@ void detect_config_free(detect_config *c)
         free(c->rules.data[i].model);
     }
     vec_free(&c->rules);
+    sync_index_close(&c->names);
     free(c);
 }
 
@@ -146,8 +149,9 @@ static const rule *find(const detect_config *c, const char *name)
 
 uint16_t detect_config_asks(const void *config, const char *name)
 {
-    const rule *r = find(config, name);
-    return r ? r->asks : hb_sync_asks(name);
+    const detect_config *c = config;
+    const rule *r = find(c, name);
+    return r ? r->asks : c ? sync_index_asks(&c->names, name) : hb_sync_asks(name);
 }
 
 const char *detect_config_model(const void *config, const char *name)

@@ -5,7 +5,7 @@
  *   name.c       places in the user's words: `stats.curr_conns`, `conn.hits`
  *   race.c       pairs of accesses that nothing orders or guards
  *   member.c     the same of accesses of which only the member is known that they are to
- *   guards.c     locks of accesses, by number
+ *   guards.c     locks of accesses, by number; company.c: who runs them
  *   decide.c     what was decided about each access, warned of or not
  *   deadlock.c   cycles of locks
  *   rank.c       how sure a warning is, and why

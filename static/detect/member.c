@@ -56,7 +56,7 @@ typedef struct {
     const hb_left_out *left_outs;
     uint32_t touch_count, left_out_count;
     VEC(detect_member) buckets;
-    map64 bucket_map;
+    hb_numbers bucket_of; /* per member, by number; HB_NONE: none */
     VEC(use) uses;
     detect_guards guards;
     VEC(class) classes;   /* of one member, as are: */
@@ -66,19 +66,17 @@ typedef struct {
 /* --- members -------------------------------------------------------------------------------------------------------------------- */
 
 /* HB_NONE: it is not there, and not made. */
-static uint32_t bucket_number(search *s, const detect_member *b, bool make)
+static uint32_t bucket_number(search *s, const detect_known *member, bool make)
 {
-    uint64_t hash = map_hash(map_hash(detect_text_hash(b->type->name) + b->type->size) + b->at);
-    for (;; hash = map_hash(hash + 1)) {
-        uint32_t known = map_get(&s->bucket_map, hash & ~(1ull << 63));
-        if (known == MAP_NONE && !make) return HB_NONE;
-        if (known == MAP_NONE) {
-            *map_at(&s->bucket_map, hash & ~(1ull << 63)) = s->buckets.len;
-            vec_push(&s->buckets, *b);
-            return s->buckets.len - 1;
-        }
-        if (detect_same_member(&s->buckets.data[known], b)) return known;
+    while (make && s->bucket_of.len <= member->number)
+        vec_push(&s->bucket_of, HB_NONE);
+    if (member->number >= s->bucket_of.len) return HB_NONE;
+    uint32_t *known = &s->bucket_of.data[member->number];
+    if (*known == HB_NONE && make) {
+        *known = s->buckets.len;
+        vec_push(&s->buckets, member->is);
     }
+    return *known;
 }
 
 /* --- uses ----------------------------------------------------------------------------------------------------------------------- */
@@ -110,10 +108,10 @@ static void add_uses(search *s, const pta_access *access, use like)
     if (access->flags & IR_WRITE && is_constructor(s->d->program->funcs.data[access->func].name, access->type)) return;
     uint64_t width = access->width ? access->width : 1, rest;
     for (uint64_t done = 0; done < width; done += rest) {
-        detect_member b;
-        rest = 1;
-        if (!detect_member_at(access->type, (uint64_t)access->at + done, &b, &rest)) continue;
-        like.bucket = bucket_number(s, &b, like.lost);
+        const detect_known *member = detect_known_at(s->d, access->type, (uint64_t)access->at + done);
+        rest = member ? member->rest : 1;
+        if (!member) continue;
+        like.bucket = bucket_number(s, member, like.lost);
         if (like.bucket != HB_NONE) vec_push(&s->uses, like);
     }
 }
@@ -326,7 +324,7 @@ void detect_members(detect *d, const hb_numbers *origins_of)
         search_bucket(&s, first, end);
     }
     vec_free(&s.buckets);
-    map_free(&s.bucket_map);
+    vec_free(&s.bucket_of);
     vec_free(&s.uses);
     detect_guards_close(&s.guards);
     vec_free(&s.classes);

@@ -55,7 +55,7 @@ static void name_static(const detect *d, const pta_place *place, char *to, size_
 }
 
 /* The call that the user wants to know: where the object was allocated, the outermost of wrappers. */
-static void name_heap(const detect *d, const pta_place *place, const detect_member *member, char *to, char *key, size_t size, char **about)
+static void name_heap(const detect *d, const pta_place *place, const detect_known *member, char *to, char *key, size_t size, char **about)
 {
     uint64_t offset, addr;
     uint32_t module;
@@ -74,12 +74,11 @@ static void name_heap(const detect *d, const pta_place *place, const detect_memb
             snprintf(where, sizeof where, "allocated in %s at 0x%llx", who, (unsigned long long)addr);
     }
     if (*where) *about = base_format("%s", where);
-    detect_member of_object;
-    uint64_t rest;
     bool typed = type && type->name && *type->name;
-    if (typed && member && detect_member_at(type, offset, &of_object, &rest) && detect_same_type(of_object.type, member->type)) member = NULL;
+    const detect_known *of_object = typed && member ? detect_known_at(d, type, offset) : NULL;
+    if (of_object && of_object->type == member->type) member = NULL;
     if (member) { /* who accesses it knows best what it is */
-        detect_member_name(member, to, size);
+        detect_member_name(&member->is, to, size);
         snprintf(key, size, "%s", to);
     } else if (typed) {
         image_describe(type, type->name, offset, to, size);
@@ -119,7 +118,7 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
     free(about);
 }
 
-void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about)
+void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about)
 {
     const pta_site *site = &d->program->sites.data[place->site];
     char text[300], same[300], function[160];

@@ -15,8 +15,10 @@ static void free_warning(detect_warning *w)
 static void drop_suppressed(detect *d)
 {
     uint32_t kept = 0;
+    detect_notes notes = {0};
+    detect_notes_open(d, &notes);
     for (uint32_t i = 0; i < d->warnings.len; i++) {
-        bool suppressed = detect_suppressed(d, &d->warnings.data[i]), benign = detect_is_benign(d, &d->warnings.data[i]);
+        bool suppressed = detect_suppressed(d, &d->warnings.data[i]), benign = detect_is_benign(&notes, &d->warnings.data[i]);
         if (suppressed || benign) {
             d->stats.suppressed += suppressed;
             d->stats.benign += benign && !suppressed;
@@ -26,6 +28,7 @@ static void drop_suppressed(detect *d)
         }
     }
     d->warnings.len = kept;
+    vec_free(&notes);
 }
 
 detect *detect_open(hb *h, const pta *p, const pta_program *program, const detect_options *options)

@@ -15,7 +15,7 @@ struct detect {
     detect_warnings warnings;
     detect_statistics stats;
     struct detect_decider *decider; /* or NULL */
-    map64 declared; /* function and instruction: the first of its accesses with a type */
+    struct detect_declarations *declared; /* declared.c */
 };
 typedef struct detect_decider detect_decider;
 
@@ -34,16 +34,20 @@ typedef struct {
     const image_type *type; /* has a name */
     uint32_t at, size;
 } detect_member;
+typedef struct { /* a member, told from others by number: that is done once for each byte of a type that is asked for */
+    detect_member is;
+    uint32_t type;   /* of is.type: types that are the same have one */
+    uint32_t number; /* of the member: those that are the same have one */
+    uint64_t rest;   /* bytes of it from there on */
+} detect_known;
 void detect_declared_open(detect *d);
 void detect_declared_close(detect *d);
+/* The member that a byte of a type belongs to; NULL: none. Valid until the next call. */
+const detect_known *detect_known_at(const detect *d, const image_type *type, uint64_t at);
 /* The access of a touch as it is declared; NULL: nothing is. */
 const pta_access *detect_declared(const detect *d, uint32_t func, uint32_t insn, uint16_t flags);
-bool detect_declared_member(const detect *d, const hb_touch *t, detect_member *out);
-/* The member that a byte of a type belongs to; false: none. `*rest`: how many bytes of it lie behind. */
-bool detect_member_at(const image_type *type, uint64_t at, detect_member *out, uint64_t *rest);
-/* By name and size: modules have each their own types. */
-bool detect_same_type(const image_type *a, const image_type *b);
-bool detect_same_member(const detect_member *a, const detect_member *b);
+/* The member that it is to; false: none. */
+bool detect_declared_member(const detect *d, const hb_touch *t, detect_known *out);
 void detect_member_name(const detect_member *m, char *to, size_t size);
 uint64_t detect_text_hash(const char *text);
 
@@ -58,9 +62,29 @@ uint32_t detect_guards_number(detect_guards *all, hb_guards *own);
 bool detect_guards_common(detect_guards *all, uint32_t a, uint32_t b);
 void detect_guards_close(detect_guards *all);
 
+/* --- company.c ---- */
+typedef struct {
+    VEC(uint32_t) stances;  /* of all companies */
+    VEC(uint32_t) first;    /* per company, in stances; one more at the end */
+    map64 numbers;
+    map64 pairs;            /* of companies: detect_meeting */
+    uint8_t *few_pairs;     /* the same + 1 of the first ones */
+    VEC(uint64_t) meetings;
+    map64 meetings_of;      /* stance and company: in meetings */
+} detect_companies;
+typedef enum { DETECT_MEET_NEVER, DETECT_MEET_UNSURE, DETECT_MEET_SURE } detect_meeting; /* UNSURE: HB_MEET_WILD */
+/* Sorts what it is given, each once. */
+uint32_t detect_company_number(detect_companies *all, hb_numbers *stances);
+/* Whether some two of two companies may run at the same time. */
+detect_meeting detect_companies_meet(const detect *d, detect_companies *all, uint32_t a, uint32_t b);
+/* Those of a company that a stance is not ordered with, as bits by detect_company_place; of a large company all bits are set. */
+uint64_t detect_company_meetings(const detect *d, detect_companies *all, uint32_t stance, uint32_t company);
+uint8_t detect_company_place(const detect_companies *all, uint32_t company, uint32_t stance);
+void detect_companies_close(detect_companies *all);
+
 /* --- name.c ---- */
 /* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
-void detect_name(const detect *d, const pta_place *place, const detect_member *member, char **location, char **key, char **about);
+void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);
 
 /* --- decide.c: nothing happens unless the options ask for it ---- */
 void detect_decide_open(detect *d);
@@ -79,7 +103,13 @@ void detect_members(detect *d, const hb_numbers *origins_of);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
-bool detect_is_benign(const detect *d, const detect_warning *w);
+typedef struct { /* benign.c: what a module says to be meant */
+    const char *text;
+    size_t len;
+} detect_note;
+typedef VEC(detect_note) detect_notes;
+void detect_notes_open(const detect *d, detect_notes *out);
+bool detect_is_benign(const detect_notes *notes, const detect_warning *w);
 
 typedef struct {
     const hb_place *place[2];
@@ -100,6 +130,7 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w);
 /* What the places alone cost. */
 int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 int detect_rank_locks(bool a, bool b); /* the least that it costs that one side, or both, hold locks */
+int detect_rank_writes(void); /* what two writes are ranked better by: all else makes a rank worse */
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
 /* What one side costs, whatever the other is. */
 /* What it costs that a caller of a library uses an object that nothing of the library's own leads to. */

@@ -21,13 +21,21 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t origin, stance;
     uint32_t set;    /* locks held */
     uint32_t guards; /* the same as the access sees them, by number */
+    bool bare;       /* there are none */
     bool wide;       /* to many objects */
     bool exact, fresh;
     uint8_t doubt;   /* hb_doubt: that the origin runs it */
+    int cost;        /* the least that it adds to the rank of a pair */
     uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
-    uint32_t next;   /* class of the group, or HB_NONE */
+    uint32_t next;   /* class of the group, or HB_NONE: while they are made */
 } class;
+
+typedef struct { /* what most pairs of classes are settled by */
+    uint32_t origin;
+    uint8_t at;  /* place of its stance in the company of its group, if that is not too large */
+    bool bare;
+} class_brief;
 
 typedef struct {
     uint32_t touch, place; /* numbers; of the touch's places */
@@ -36,7 +44,8 @@ typedef struct {
 
 typedef struct {
     uint32_t first; /* class */
-    uint32_t last;
+    uint32_t last;  /* while they are made */
+    uint32_t count; /* of classes, one behind the other */
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
     bool is_volatile, typed;
@@ -44,7 +53,7 @@ typedef struct {
     bool in_frame, own_frame;   /* of a function; hb_own_frame: of two such, each has its own */
     bool inside;                /* some thread of the program's own makes it, and not only callers from outside */
     int floor;  /* the least that one of its classes costs */
-    uint32_t company; /* the stances of its classes, by number */
+    uint32_t company; /* the stances of its classes, by number (company.c) */
     bool found;
     detect_warning best;
     uint32_t partner;
@@ -70,14 +79,12 @@ typedef struct {
     map64 looks; /* warnings by what the user sees of them */
     VEC(entry) entries;
     VEC(member) members; /* of one object, as are: */
-    VEC(class) classes;
+    VEC(class) classes;  /* by group */
+    VEC(class_brief) briefs; /* of them */
+    VEC(class) made;     /* the same as they are made */
     VEC(group) groups;
     detect_guards guards;
-    VEC(uint32_t) company_stances;
-    VEC(uint32_t) company_first; /* in company_stances; one more at the end */
-    map64 company_map;
-    map64 companies;       /* pairs of numbers: MEET_* */
-    uint8_t *few_companies; /* the same + 1 of the first ones, FEW by FEW */
+    detect_companies companies;
     hb_numbers *origins_of; /* per instance */
 } search;
 
@@ -89,25 +96,46 @@ static int by_object(const void *a, const void *b)
     return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
 }
 
-static uint64_t tie_of(const detect *d, const hb_touch *t)
+/* By object first, of which there are few, then the accesses of each. */
+static void sort_entries(search *s)
+{
+    uint32_t objects = hb_object_count(s->d->h), count = s->entries.len;
+    uint32_t *first = base_alloc_zero((size_t)objects + 1, sizeof *first);
+    entry *sorted = base_alloc(count * sizeof *sorted);
+    for (uint32_t e = 0; e < count; e++)
+        first[s->entries.data[e].object + 1]++;
+    for (uint32_t o = 0; o < objects; o++)
+        first[o + 1] += first[o];
+    for (uint32_t e = 0; e < count; e++)
+        sorted[first[s->entries.data[e].object]++] = s->entries.data[e];
+    memcpy(s->entries.data, sorted, count * sizeof *sorted);
+    for (uint32_t o = 0, from = 0; o < objects; from = first[o++]) /* which is now where the next one begins */
+        if (first[o] - from > 1) qsort(s->entries.data + from, first[o] - from, sizeof *sorted, by_object);
+    free(sorted);
+    free(first);
+}
+
+static uint64_t tie_of(const detect *d, uint32_t func)
 {
     uint64_t hash = 0;
-    for (const char *c = d->program->funcs.data[t->func].name; *c && (*c != '.' || !hash); c++)
+    for (const char *c = d->program->funcs.data[func].name; *c && (*c != '.' || !hash); c++)
         hash = map_hash(hash + (uint8_t)*c);
-    return hash << 20 | (t->insn & 0xfffff);
+    return hash << 20;
 }
 
 static void collect(search *s)
 {
     uint32_t count;
     s->touches = hb_touches(s->d->h, &count);
+    uint64_t name = 0;
     for (uint32_t t = 0; t < count; t++) {
         const hb_place *places = hb_places(s->d->h, &s->touches[t]);
-        uint64_t tie = tie_of(s->d, &s->touches[t]);
+        if (!t || s->touches[t].func != s->touches[t - 1].func) name = tie_of(s->d, s->touches[t].func);
+        uint64_t tie = name | (s->touches[t].insn & 0xfffff);
         for (uint32_t i = 0; i < s->touches[t].place_count; i++)
             vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
     }
-    if (s->entries.len) qsort(s->entries.data, s->entries.len, sizeof *s->entries.data, by_object);
+    if (s->entries.len) sort_entries(s);
 }
 
 static void find_origins(search *s)
@@ -160,20 +188,22 @@ static bool same_class(const class *x, const class *y)
 static void add_member(search *s, group *g, const class *like, member m)
 {
     uint32_t c = g->first;
-    while (c != HB_NONE && !same_class(&s->classes.data[c], like))
-        c = s->classes.data[c].next;
+    while (c != HB_NONE && !same_class(&s->made.data[c], like))
+        c = s->made.data[c].next;
     if (c == HB_NONE) {
-        c = s->classes.len;
-        vec_push(&s->classes, *like);
+        c = s->made.len;
+        vec_push(&s->made, *like);
         if (g->first == HB_NONE)
             g->first = c;
         else
-            s->classes.data[g->last].next = c;
+            s->made.data[g->last].next = c;
         g->last = c;
+        g->count++;
     }
-    m.next = s->classes.data[c].first;
-    s->classes.data[c].first = s->members.len;
-    s->classes.data[c].count++;
+    if (like->cost < s->made.data[c].cost) s->made.data[c].cost = like->cost;
+    m.next = s->made.data[c].first;
+    s->made.data[c].first = s->members.len;
+    s->made.data[c].count++;
     vec_push(&s->members, m);
 }
 
@@ -189,10 +219,22 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
                    .own_frame = hb_own_frame(d->h, t, place)};
 }
 
+/* The classes of a group one behind the other: pairs are of all of them. */
+static void order_classes(search *s)
+{
+    vec_clear(&s->classes);
+    for (uint32_t g = 0; g < s->groups.len; g++) {
+        uint32_t c = s->groups.data[g].first;
+        s->groups.data[g].first = s->classes.len;
+        for (; c != HB_NONE; c = s->made.data[c].next)
+            vec_push(&s->classes, s->made.data[c]);
+    }
+}
+
 static void make_groups(search *s, uint32_t first, uint32_t end)
 {
     detect *d = s->d;
-    s->groups.len = s->classes.len = s->members.len = 0;
+    s->groups.len = s->made.len = s->members.len = 0;
     map64 known = {0};
     for (uint32_t e = first; e < end; e++) {
         const entry *en = &s->entries.data[e];
@@ -214,50 +256,38 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
+        like.bare = !s->guards.guards.data[like.guards].len;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
+            like.cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
             g->inside |= s->origins[like.origin].kind != HB_ENTRY;
-            int cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object) + (like.fresh ? DEFERRED : 0);
+            int cost = like.cost + (like.fresh ? DEFERRED : 0);
             if (cost < g->floor) g->floor = cost;
         }
     }
     map_free(&known);
+    order_classes(s);
 }
 
-static int by_number(const void *a, const void *b)
+static uint32_t company_of(search *s, const group *g)
 {
-    const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    hb_numbers stances = {0};
+    for (uint32_t c = g->first; c < g->first + g->count; c++)
+        vec_push(&stances, s->classes.data[c].stance);
+    uint32_t number = detect_company_number(&s->companies, &stances);
+    vec_free(&stances);
+    return number;
 }
 
-static uint32_t company_number(search *s, const group *g)
+/* Requires those of the groups before. */
+static void brief_classes(search *s, const group *g)
 {
-    uint32_t first = s->company_stances.len, count = 0;
-    if (!s->company_first.len) vec_push(&s->company_first, 0);
-    for (uint32_t c = g->first; c != HB_NONE; c = s->classes.data[c].next)
-        vec_push(&s->company_stances, s->classes.data[c].stance);
-    uint32_t *own = s->company_stances.data + first, len = s->company_stances.len - first;
-    if (len) qsort(own, len, sizeof *own, by_number);
-    for (uint32_t i = 0; i < len; i++)
-        if (!i || own[i] != own[count - 1]) own[count++] = own[i];
-    uint64_t hash = count;
-    for (uint32_t i = 0; i < count; i++)
-        hash = map_hash(hash * 31 + own[i]);
-    for (;; hash = map_hash(hash + 1)) {
-        uint32_t *at = map_at(&s->company_map, hash & ~(1ull << 63));
-        if (*at == MAP_NONE) {
-            *at = s->company_first.len - 1;
-            s->company_stances.len = first + count;
-            vec_push(&s->company_first, first + count);
-            return *at;
-        }
-        uint32_t from = s->company_first.data[*at];
-        if (s->company_first.data[*at + 1] - from != count || memcmp(s->company_stances.data + from, own, count * sizeof *own)) continue;
-        s->company_stances.len = first;
-        return *at;
+    for (uint32_t c = g->first; c < g->first + g->count; c++) {
+        const class *of = &s->classes.data[c];
+        vec_push(&s->briefs, ((class_brief){of->origin, detect_company_place(&s->companies, g->company, of->stance), of->bare}));
     }
 }
 
@@ -314,50 +344,40 @@ static bool is_other(search *s, const class *a, const class *b)
     return true;
 }
 
-enum { MEET_NEVER, MEET_UNSURE, MEET_SURE }; /* whether some two may run at the same time */
-
-static uint32_t find_meeting(const search *s, uint32_t a, uint32_t b)
-{
-    uint32_t found = MEET_NEVER;
-    for (uint32_t i = s->company_first.data[a]; i < s->company_first.data[a + 1]; i++)
-        for (uint32_t k = s->company_first.data[b]; k < s->company_first.data[b + 1]; k++) {
-            const char *why;
-            hb_meeting how = HB_MEET_WILD;
-            uint32_t x = s->company_stances.data[i], y = s->company_stances.data[k];
-            if (detect_same_thread(s->origins, hb_stance_origin(s->d->h, x), hb_stance_origin(s->d->h, y))) continue;
-            if (hb_stances_ordered(s->d->h, x, y, &why, &how)) continue;
-            if (how != HB_MEET_WILD) return MEET_SURE;
-            found = MEET_UNSURE;
-        }
-    return found;
-}
-
-enum { FEW = 1024 };
-
-/* Most groups of a large program are of few threads: whether these can meet at all is asked once. */
-static uint32_t meeting(search *s, uint32_t a, uint32_t b)
-{
-    if (a < FEW && b < FEW) {
-        uint8_t *few = &s->few_companies[a * FEW + b];
-        if (!*few) *few = (uint8_t)(find_meeting(s, a < b ? a : b, a < b ? b : a) + 1);
-        return *few - 1u;
-    }
-    uint32_t *known = map_at(&s->companies, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
-    if (*known == MAP_NONE) *known = find_meeting(s, a, b);
-    return *known;
-}
-
 enum { GOOD = 4 }; /* no better case of the same places and sides is likely */
+
+/* Pairs of a class with those of a group, from one on, that are ordered and that no lock could guard: nearly all pairs of a large
+ * program. Returns the next one that is to be looked at, or the end. */
+static uint32_t skip_ordered(search *s, const class *of, uint64_t meets, uint32_t from, uint32_t end, uint64_t *ordered)
+{
+    const hb_origin *origin = &s->origins[of->origin];
+    uint32_t own = origin->twin != HB_NONE || !origin->overlaps ? of->origin : HB_NONE; /* with itself it makes no pairs */
+    for (; from < end; from++) {
+        const class_brief *b = &s->briefs.data[from];
+        if (meets >> b->at & 1 || !(of->bare || b->bare)) break;
+        *ordered += b->origin != own;
+    }
+    return from;
+}
 
 /* The best case of two groups, which costs no less than `least`; false: they do not race. */
 static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
     detect *d = s->d;
     group *a = &s->groups.data[ga], *b = &s->groups.data[gb];
+    uint32_t end_a = a->first + a->count, end_b = b->first + b->count;
     bool found = false;
-    for (uint32_t i = a->first; i != HB_NONE; i = s->classes.data[i].next)
-        for (uint32_t k = ga == gb ? i : b->first; k != HB_NONE; k = s->classes.data[k].next) {
-            const class *ca = &s->classes.data[i], *cb = &s->classes.data[k];
+    for (uint32_t i = a->first; i < end_a; i++) {
+        const class *ca = &s->classes.data[i];
+        uint64_t meets = a->in_frame ? UINT64_MAX : detect_company_meetings(d, &s->companies, ca->stance, b->company);
+        for (uint32_t k = ga == gb ? i : b->first; k < end_b; k++) {
+            uint64_t ordered = 0;
+            k = skip_ordered(s, ca, meets, k, end_b, &ordered);
+            d->stats.pairs += ordered;
+            d->stats.pairs_ordered += ordered;
+            if (ordered) judge(a, b, DETECT_ORDERED);
+            if (k == end_b) break;
+            const class *cb = &s->classes.data[k];
             const char *why = NULL;
             if (detect_same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
@@ -366,7 +386,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                 judge(a, b, DETECT_APART);
                 continue;
             }
-            if (detect_guards_common(&s->guards, ca->guards, cb->guards)) {
+            if (!ca->bare && !cb->bare && detect_guards_common(&s->guards, ca->guards, cb->guards)) {
                 d->stats.pairs_guarded++;
                 judge(a, b, DETECT_GUARDED);
                 continue;
@@ -378,6 +398,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                 continue;
             }
             judge(a, b, DETECT_APART); /* or racing */
+            if (found && best->rank <= ca->cost + cb->cost - detect_rank_writes()) continue;
             const hb_touch *ta = &s->touches[s->members.data[ca->first].touch], *tb = &s->touches[s->members.data[cb->first].touch];
             detect_pair pair = {.place = {place_of(s, &s->members.data[ca->first]), place_of(s, &s->members.data[cb->first])},
                                 .touch = {ta, tb}, .origin = {ca->origin, cb->origin}, .set = {ca->set, cb->set},
@@ -398,6 +419,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             *place = ca->exact ? place_of(s, ma) : place_of(s, mb);
             if (w.rank <= least + GOOD) return true;
         }
+    }
     return found;
 }
 
@@ -422,22 +444,22 @@ static uint64_t look_of(const detect *d, const detect_warning *w)
 }
 
 /* What the accesses are to by declaration: the narrower one says it better. False: nothing is known, or they differ. */
-static bool declared_as(const search *s, const detect_access accesses[2], detect_member *out)
+static bool declared_as(const search *s, const detect_access accesses[2], detect_known *out)
 {
-    detect_member members[2];
+    detect_known members[2];
     bool known[2];
     for (unsigned i = 0; i < 2; i++)
         known[i] = detect_declared_member(s->d, &s->touches[accesses[i].touch], &members[i]);
     if (!known[0] && !known[1]) return false;
     const bool second = !known[0] || (known[1] && s->touches[accesses[1].touch].width < s->touches[accesses[0].touch].width);
     *out = members[second];
-    return !known[0] || !known[1] || detect_same_type(members[0].type, members[1].type);
+    return !known[0] || !known[1] || members[0].type == members[1].type;
 }
 
 static void report(search *s, detect_warning *w, const detect_access accesses[2], const hb_place *place)
 {
     detect *d = s->d;
-    detect_member as;
+    detect_known as;
     detect_name(d, &place->place, declared_as(s, accesses, &as) ? &as : NULL, &w->location, &w->key, &w->about);
     w->accesses = base_alloc(2 * sizeof *w->accesses);
     memcpy(w->accesses, accesses, 2 * sizeof *accesses);
@@ -503,8 +525,8 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
         s->d->stats.pairs_atomic++;
         return;
     }
-    uint32_t meet = meeting(s, ga->company, gb->company);
-    if (meet == MEET_NEVER) {
+    detect_meeting meet = detect_companies_meet(s->d, &s->companies, ga->company, gb->company);
+    if (meet == DETECT_MEET_NEVER) {
         s->d->stats.pairs++;
         s->d->stats.pairs_ordered++;
         judge(ga, gb, DETECT_ORDERED);
@@ -512,8 +534,8 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
     }
     int unsure = detect_rank_unsure(), fa = ga->floor, fb = gb->floor;
     if (fa >= DEFERRED && fb >= DEFERRED) fb -= DEFERRED; /* which counts once */
-    if (meet == MEET_UNSURE && fa < unsure) fa = unsure;
-    if (meet == MEET_UNSURE && fb < unsure) fb = unsure;
+    if (meet == DETECT_MEET_UNSURE && fa < unsure) fa = unsure;
+    if (meet == DETECT_MEET_UNSURE && fb < unsure) fb = unsure;
     int least = detect_rank_base(s->d, ga->extent, gb->extent) + fa + fb;
     if (is_settled(ga, least) && is_settled(gb, least)) return;
     found_pair pair;
@@ -545,8 +567,11 @@ static void search_object(search *s, uint32_t first, uint32_t end)
         return;
     }
     make_groups(s, first, end);
-    for (uint32_t g = 0; g < s->groups.len; g++)
-        s->groups.data[g].company = company_number(s, &s->groups.data[g]);
+    vec_clear(&s->briefs);
+    for (uint32_t g = 0; g < s->groups.len; g++) {
+        s->groups.data[g].company = company_of(s, &s->groups.data[g]);
+        brief_classes(s, &s->groups.data[g]);
+    }
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
     group_start *starts = base_alloc(s->groups.len * sizeof *starts);
     s->d->stats.places_shared++;
@@ -641,7 +666,7 @@ static void mark_waits(const search *s)
 
 void detect_races(detect *d)
 {
-    search s = {.d = d, .few_companies = base_alloc_zero(FEW * FEW, 1)};
+    search s = {.d = d};
     collect(&s);
     mark_waits(&s);
     find_origins(&s);
@@ -659,16 +684,14 @@ void detect_races(detect *d)
     vec_free(&s.racy);
     vec_free(&s.deferred);
     detect_guards_close(&s.guards);
-    vec_free(&s.company_stances);
-    vec_free(&s.company_first);
-    map_free(&s.company_map);
-    map_free(&s.companies);
-    free(s.few_companies);
+    detect_companies_close(&s.companies);
     for (uint32_t i = 0; i < pta_instance_count(d->p); i++)
         vec_free(&s.origins_of[i]);
     free(s.origins_of);
     vec_free(&s.entries);
     vec_free(&s.members);
     vec_free(&s.classes);
+    vec_free(&s.made);
+    vec_free(&s.briefs);
     vec_free(&s.groups);
 }

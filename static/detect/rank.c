@@ -7,6 +7,7 @@ enum { MEDIUM = 18, LOW = 40 }; /* ranks from which on the confidence is no bett
 enum { BROUGHT = 11 }; /* of each caller that uses what it has brought along */
 enum { UNKNOWN = 60 }; /* cost of not knowing the object: such a pair is of low confidence, behind others that are */
 enum { NONE_HOLDS = 4, ONE_HOLDS = 1, BOTH_HOLD = 12 }; /* of locks: who takes one knows that it is needed */
+enum { BOTH_WRITE = 2 };
 enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
 
 static void because(detect_warning *w, const char *reason, int cost)
@@ -46,6 +47,11 @@ static const cost doubts[HB_DOUBTS] = {
     [HB_MANY] = {"one side runs there only if a call that may be to many functions leads to it", 25},
     [HB_WILD] = {"one side runs there only if a call through an unknown pointer leads to it", 30},
 };
+
+int detect_rank_writes(void)
+{
+    return BOTH_WRITE;
+}
 
 int detect_rank_unsure(void)
 {
@@ -121,10 +127,10 @@ static bool shares_optional(const detect *d, const detect_pair *pair)
 /* By declaration each side accesses a struct of another type. */
 static bool differ(const detect *d, const detect_pair *pair)
 {
-    detect_member members[2];
+    detect_known members[2];
     for (unsigned i = 0; i < 2; i++)
         if (!detect_declared_member(d, pair->touch[i], &members[i])) return false;
-    return !detect_same_type(members[0].type, members[1].type);
+    return members[0].type != members[1].type;
 }
 
 /* What speaks against both being to the same bytes. */
@@ -186,6 +192,6 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", 15);
     if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", 30);
     if (pair->is_volatile) because(w, "the variable is volatile, which orders nothing", 3);
-    if (pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE) w->rank -= 2;
+    if (pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE) w->rank -= BOTH_WRITE;
     w->confidence = w->rank < MEDIUM ? DETECT_HIGH : w->rank < LOW ? DETECT_MEDIUM : DETECT_LOW;
 }

@@ -24,15 +24,6 @@ static bool give(detect *d, const pta_place *place, const image_type *type)
     return true;
 }
 
-/* An object on the heap that has no type yet. */
-static bool wants(const void *with, uint32_t site, uint32_t context)
-{
-    const detect *d = with;
-    const pta_site *s = &d->program->sites.data[site];
-    uint32_t object = s->kind == PTA_HEAP ? hb_find_object(d->h, s->memory, context) : HB_NONE;
-    return object < d->type_count && !d->types[object];
-}
-
 /* What a pointer is declared to point to; a struct that its object file only declares is the one that another one defines. */
 static const image_type *pointee(const detect *d, const image_type *type)
 {
@@ -46,8 +37,20 @@ static const image_type *pointee(const detect *d, const image_type *type)
     return target;
 }
 
-/* Parameters in registers: pointers and numbers in order; a struct by value ends what can be told. */
-static void take_parameters(detect *d, uint32_t func, pta_places *places)
+typedef struct {
+    detect *d;
+    const image_type *type;
+} gift;
+
+static void give_begin(void *with, uint32_t site, uint32_t context)
+{
+    const gift *g = with;
+    give(g->d, &(pta_place){.site = site, .context = context, .exact = true}, g->type);
+}
+
+/* Parameters in registers: pointers and numbers in order; a struct by value ends what can be told. Who has got a type keeps it, so
+ * that what was told of once need not be told of again. */
+static void take_parameters(detect *d, uint32_t func, pta_told *told)
 {
     const pta_func *f = &d->program->funcs.data[func];
     const image_function *debug = f->lift ? image_function_at(detect_image(d, func), f->lift->entry) : NULL;
@@ -56,11 +59,8 @@ static void take_parameters(detect *d, uint32_t func, pta_places *places)
         const image_type *type = debug->variables[i].type;
         if (!type || type->kind == IMAGE_TYPE_STRUCT || type->kind == IMAGE_TYPE_UNION) return;
         if (type->kind == IMAGE_TYPE_FLOAT) continue;
-        if (worth(pointee(d, type)) && pta_may_begin(d->p, func, reg, wants, d)) {
-            pta_points_to(d->p, func, (pta_operand){reg, 0}, PTA_SAME, places);
-            for (uint32_t k = 0; k < places->len; k++)
-                give(d, &places->data[k], pointee(d, type));
-        }
+        gift g = {d, pointee(d, type)};
+        if (worth(g.type)) pta_each_begin(d->p, func, reg, told, give_begin, &g);
         reg++;
     }
 }
@@ -161,7 +161,7 @@ static void take_words(detect *d)
 {
     enum { ROUNDS = 4 };
     word_round r = {.d = d};
-    pta_each_word(d->p, take_first, &r);
+    hb_each_word(d->h, take_first, &r);
     for (unsigned round = 1; round < ROUNDS && r.changed; round++) {
         r.changed = false;
         for (uint32_t i = 0; i < r.words.len; i++) {
@@ -225,18 +225,18 @@ static void take_sizes(detect *d)
 
 void detect_types_open(detect *d)
 {
-    pta_places places = {0};
     d->type_count = hb_object_count(d->h);
     d->types = base_alloc_zero(d->type_count, sizeof *d->types);
     bool debug = false;
     for (uint32_t m = 0; m < d->program->module_count; m++)
         debug |= d->program->modules[m]->img->has_debug;
     if (!debug) return;
+    pta_told *told = pta_told_open(d->p);
     for (uint32_t f = 0; f < d->program->funcs.len; f++) {
-        take_parameters(d, f, &places);
+        take_parameters(d, f, told);
         take_locals(d, f);
     }
-    vec_free(&places);
+    pta_told_close(told);
     take_words(d);
     take_sizes(d);
 }

@@ -246,6 +246,7 @@ void hb_calls_close(hb *h)
         hb_afters_free(&h->funcs[f]);
         free(h->funcs[f].calls);
         free(h->funcs[f].access_of);
+        vec_free(&h->funcs[f].returns);
         vec_free(&h->funcs[f].waits);
     }
     free(h->funcs);
@@ -299,6 +300,16 @@ const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *ca
 }
 
 /* The block of a machine instruction: blocks lie in the order of their instructions. */
+const hb_func *hb_returns(const hb *h, uint32_t func)
+{
+    hb_func *own = &h->funcs[func];
+    const lift_func *f = hb_code(h, func);
+    for (ir_value v = 1; f && !own->has_returns && v < f->ir->insn_count; v++)
+        if (f->ir->insns[v].op == IR_RET || f->ir->insns[v].op == IR_TAIL) vec_push(&own->returns, v);
+    own->has_returns = true;
+    return own;
+}
+
 uint32_t hb_block_of(const lift_func *f, uint32_t insn)
 {
     uint32_t low = 0, high = f->block_count;

@@ -56,8 +56,12 @@ typedef struct {
     const hb_touch *touch;     /* the load */
     value_condition condition; /* what was found: not zero */
 } hb_look;
-/* Whether a branch finds that a variable, of which there is one and which begins with zero, is set. */
-bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out);
+typedef struct { /* a branch finds that a variable, of which there is one and which begins with zero, is set */
+    hb_look look;
+    hb_edge edge; /* on which it is */
+} hb_looking;
+/* All of them, by instance and edge; hb_tokens_open finds them. */
+const hb_looking *hb_lookings(hb *h, uint32_t *count);
 /* Who sets the variable to something else than zero. False: they and the one who looks at it do not agree on a lock, or on atomics.
  * `locked` becomes false when it is not a lock. */
 bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked);

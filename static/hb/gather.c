@@ -162,18 +162,6 @@ static void take_counter(hb *h, const hb_look *look, hb_edge edge)
     vec_free(&posts);
 }
 
-static void find_counters(hb *h, uint32_t instance)
-{
-    const lift_func *f = hb_instance_code(h, instance);
-    for (uint32_t b = 0; b < f->block_count; b++) {
-        const lift_block *block = &f->blocks[b];
-        for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
-            hb_look look;
-            if (hb_looks(h, instance, b, f->edges[e].kind == EDGE_TAKEN, &look)) take_counter(h, &look, (hb_edge){instance, b, e, -1});
-        }
-    }
-}
-
 /* --- semaphores -------------------------------------------------------------------------------------------------------------------- */
 
 static bool in_loop(const ir_func *ir, uint32_t loop, uint32_t block)
@@ -255,8 +243,10 @@ static void find_semaphores(hb *h)
 void hb_gathers_open(hb *h)
 {
     h->gathers = base_alloc_zero(1, sizeof *h->gathers);
-    for (uint32_t i = 0; i < h->instance_count; i++)
-        if (hb_instance_code(h, i)) find_counters(h, i);
+    uint32_t count;
+    const hb_looking *lookings = hb_lookings(h, &count);
+    for (uint32_t i = 0; i < count; i++)
+        take_counter(h, &lookings[i].look, lookings[i].edge);
     find_semaphores(h);
     for (uint32_t i = 0; i < h->gathers->all.len; i++) {
         h->gathers->all.data[i].posted = base_alloc_zero(h->origins.len, sizeof(hb_region));

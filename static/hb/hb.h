@@ -243,6 +243,8 @@ bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock);
 bool hb_holds_lock(hb *h, hb_point at, uint32_t lock);
 /* The words that hold an object's address and that others can see, one after the other; `*from` begins with 0. */
 bool hb_holder(hb *h, uint32_t object, uint32_t *from, hb_extent *out);
+/* All words of memory that hold addresses, and which: as pta_each_word tells them, in its order. */
+void hb_each_word(const hb *h, void (*each)(void *with, const pta_place *word, const pta_places *holds), void *with);
 /* A global variable has its address. */
 bool hb_held_by_variable(hb *h, uint32_t object);
 

@@ -173,10 +173,18 @@ static bool has_thrown(const hb *h, const hb_origin *o, uint32_t instance, uint3
     return false;
 }
 
+static bool is_created_in(const hb_origin *o, uint32_t instance)
+{
+    for (uint32_t s = 0; s < o->sites.len; s++)
+        if (o->sites.data[s].instance == instance) return true;
+    return false;
+}
+
 /* The edge on which the thread could not be created. */
 static bool is_failure(const hb *h, uint32_t thread, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const hb_origin *o = &h->origins.data[thread];
+    if (!is_created_in(o, instance)) return false;
     const lift_func *f = hb_instance_code(h, instance);
     value_condition c;
     if (o->kind == HB_THREAD && f->edges[edge].kind == EDGE_PAD) return has_thrown(h, o, instance, from);

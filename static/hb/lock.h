@@ -24,6 +24,10 @@ typedef struct { /* lock_sparse.c: what of an instance may change what is held *
     uint32_t *calls; /* numbers in the function's calls, in their order */
     uint32_t call_count;
     uint64_t *edges; /* bits */
+    uint32_t *blocks; /* that have some of these, in reverse postorder */
+    uint32_t block_count;
+    bool ends;    /* the function's end can be reached, if all calls come back */
+    bool unknown; /* it may go anywhere */
 } lock_sparse;
 
 typedef struct {
@@ -33,6 +37,7 @@ typedef struct {
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
     VEC(lock_release) releases;
+    uint64_t summary; /* hash of both, which is all that a call of it depends on: lock_is_known_kind */
     uint32_t *blocks; /* per block: held on entry to it */
     lock_step *steps; /* per call; NULL: none yet */
     lock_sparse *sparse; /* of those that matter; NULL: none yet. With `optional` those of the certain ones, which own them */
@@ -132,6 +137,13 @@ uint32_t lock_drop(hb *h, uint32_t set, uint32_t lock, bool *found);
 uint32_t lock_release_named(hb *h, uint32_t instance, uint32_t set, const lock_name *name);
 /* To be called when the summary of an instance has changed. */
 void lock_summary_changed(hb *h, uint32_t instance);
+enum { LOCK_KINDS = 8 };
+typedef struct { /* callees of a call that were gone through, one of each summary: a call through a pointer may be to very many */
+    uint32_t callees[LOCK_KINDS];
+    uint32_t count;
+} lock_kinds;
+/* A callee that does the same was gone through, so that this one changes nothing more; else it is noted. */
+bool lock_is_known_kind(const hb *h, lock_kinds *kinds, uint32_t instance, uint32_t callee);
 /* The instance lets go of a lock that it has not taken. */
 void lock_note_release(hb *h, uint32_t instance, lock_release r);
 ir_value lock_call_argument(const ir_func *ir, const hb_call *call, unsigned arg);
@@ -149,6 +161,10 @@ uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call
 uint32_t lock_through_block(hb *h, uint32_t instance, const lift_func *f, uint32_t block, uint32_t set, uint32_t until);
 /* What is held at the end, when `entry` is held at the begin; fills `blocks`. */
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks);
+static inline bool lock_ends_function(const lift_block *b)
+{
+    return b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail;
+}
 /* The access of an xchg or cmpxchg that found a lock free, when a branch goes this way; 0: none. */
 ir_value lock_spin_access(const ir_func *ir, const value_condition *c);
 

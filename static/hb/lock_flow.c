@@ -86,6 +86,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
     }
     uint32_t count, first = hb_callees(h, instance, call->call, &count), result = LOCKSET_ALL;
     bool any = false, idle = false;
+    lock_kinds kinds = {.count = 0};
     if (h->locks->optional && lock_is_broad(h, instance, call)) return set;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t callee = h->edges[first + i].callee;
@@ -97,7 +98,7 @@ static uint32_t find_after_call(hb *h, uint32_t instance, uint32_t set, const hb
         any = true;
         if (h->locks->effects[callee] == LOCK_EFFECT_NONE)
             idle = true;
-        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result))
+        else if (h->locks->effects[callee] == LOCK_EFFECT_SOME && !lock_is_spent(h, instance, result) && !lock_is_known_kind(h, &kinds, instance, callee))
             result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, callee, 0));
     }
     if (idle && any && result != LOCKSET_ALL && h->locks->optional) idle = !lock_ignores_idle(h, instance, call);
@@ -440,9 +441,10 @@ static uint32_t over_returned(hb *h, uint32_t instance, uint32_t set, const hb_c
     uint32_t count, first = hb_callees(h, instance, call->call, &count), gained = LOCKSET_ALL;
     const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
     if (!f || !h->locks->instances[h->edges[first].callee].matters) return set;
-    for (ir_value r = 1; r < f->ir->insn_count; r++) {
+    const hb_func *own = hb_returns(h, h->instances[h->edges[first].callee].func);
+    for (uint32_t i = 0; i < own->returns.len; i++) {
+        ir_value r = own->returns.data[i];
         if (f->ir->insns[r].op == IR_TAIL) return set;
-        if (f->ir->insns[r].op != IR_RET) continue;
         value_condition one = *c;
         one.a = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
         if (!one.a || !value_explain(f->ir, &one)) return set;
@@ -520,6 +522,28 @@ static uint32_t over_edge(hb *h, uint32_t instance, const lift_func *f, uint32_t
     return over_failure(h, instance, f, edge, over_value(h, instance, set, c, 0), &c);
 }
 
+/* No lock is held on entry, and nothing takes one: then none is held anywhere, and each block is gone through just once. What is on the
+ * way is asked in the order in which the flow would ask, up to the first that takes one, does not come back or is left out; then the
+ * flow begins anew, and finds what was asked. */
+static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
+{
+    const lock_sparse *active = h->locks->instances[instance].sparse;
+    if (h->locks->instances[instance].has_spin) return false;
+    uint32_t count = h->locks->optional ? f->ir->rpo_count : active->block_count;
+    const uint32_t *blocks = h->locks->optional ? f->ir->rpo : active->blocks;
+    for (uint32_t i = 0, next = 0; i < count; i++) {
+        const lift_block *b = &f->blocks[blocks[i]];
+        bool is_active = next < active->block_count && active->blocks[next] == blocks[i];
+        next += is_active;
+        if (is_active && lock_through_block(h, instance, f, blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            if (h->locks->optional && lock_goes_past(h, instance, e)) return false;
+            if (hb_bit(active->edges, e) && over_edge(h, instance, f, blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
+        }
+    }
+    return true;
+}
+
 /* All blocks, from what is held on entry. Returns what is held at the end. */
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks)
 {
@@ -529,6 +553,13 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
     uint32_t end = LOCKSET_ALL;
     for (uint32_t b = 0; b < f->block_count; b++)
         blocks[b] = LOCKSET_ALL;
+    if (entry == LOCKSET_EMPTY && stays_empty(h, instance, f)) {
+        for (uint32_t i = 0; i < f->ir->rpo_count; i++)
+            blocks[f->ir->rpo[i]] = LOCKSET_EMPTY;
+        for (uint32_t b = 0; b < f->block_count && active->unknown; b++)
+            blocks[b] = LOCKSET_EMPTY;
+        return active->ends || active->unknown ? LOCKSET_EMPTY : LOCKSET_ALL;
+    }
     blocks[0] = entry;
     bool unknown = false;
     uint32_t *done = base_alloc(f->block_count * sizeof *done); /* per block: what it was gone through with */
@@ -543,7 +574,7 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
             uint32_t out = lock_through_block(h, instance, f, block, blocks[block], HB_NONE);
             if (out == LOCKSET_ALL) continue;
             /* the sets only shrink: what an earlier turn has met here is more */
-            if (b->end_kind == END_RET || b->end_kind == END_TAIL || b->end_kind == END_TAIL_IND || b->tail) end = lockset_meet(t, end, out);
+            if (lock_ends_function(b)) end = lockset_meet(t, end, out);
             if (b->end_kind == END_UNKNOWN && !unknown) {
                 unknown = changed = true;
                 for (uint32_t other = 0; other < f->block_count; other++)

@@ -101,7 +101,7 @@ void lock_name_address(hb *h, uint32_t func, const value_sum *sum, uint32_t list
     if (count == 1 && hb_single(h, places)) out->object = object_lock(h, places, shared);
     if (!sum->known || !sum->count) return;
     uint64_t kind = count ? lock_place_kind(h, places) : 0;
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count && kind; i++)
         if (lock_place_kind(h, &places[i]) != kind) kind = 0;
     out->value = lockset_lock(&h->locks->table, (lock_element){.kind = LOCK_VALUE, .shared = shared, .a = lock_sum_number(h, func, sum),
                                                                .b = func, .twin = out->object, .at = sum->add});

@@ -103,9 +103,38 @@ static bool same_release(const lock_release *x, const lock_release *y)
     return x->kind == y->kind && x->param == y->param && x->at == y->at && x->lock == y->lock;
 }
 
+static uint64_t summary_hash(const lock_instance *l)
+{
+    uint64_t hash = map_hash(l->gain);
+    for (uint32_t i = 0; i < l->releases.len; i++) {
+        const lock_release *r = &l->releases.data[i];
+        hash = map_hash(map_hash(hash * 31 + ((uint64_t)r->lock << 16 | (uint64_t)r->kind << 8 | r->param)) + (uint64_t)r->at);
+    }
+    return hash;
+}
+
+static bool same_summary(const lock_instance *a, const lock_instance *b)
+{
+    if (a->summary != b->summary || a->gain != b->gain || a->releases.len != b->releases.len) return false;
+    for (uint32_t i = 0; i < a->releases.len; i++)
+        if (!same_release(&a->releases.data[i], &b->releases.data[i])) return false;
+    return true;
+}
+
+bool lock_is_known_kind(const hb *h, lock_kinds *kinds, uint32_t instance, uint32_t callee)
+{
+    if (!hb_instance_code(h, callee)) return false; /* its summary is that of what it calls back */
+    if (callee == instance) return false;           /* its summary may change meanwhile */
+    for (uint32_t i = 0; i < kinds->count; i++)
+        if (same_summary(&h->locks->instances[callee], &h->locks->instances[kinds->callees[i]])) return true;
+    if (kinds->count < LOCK_KINDS) kinds->callees[kinds->count++] = callee;
+    return false;
+}
+
 void lock_summary_changed(hb *h, uint32_t instance)
 {
-    const lock_instance *l = &h->locks->instances[instance];
+    lock_instance *l = &h->locks->instances[instance];
+    l->summary = summary_hash(l);
     bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
     h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
                                                                                                                     : LOCK_EFFECT_SOME;
@@ -122,11 +151,12 @@ void lock_note_release(hb *h, uint32_t instance, lock_release r)
         known = same_release(&l->releases.data[i], &r);
     if (known) return;
     vec_push(&l->releases, r);
+    if (l->releases.len > MOST_RELEASES) {
+        vec_clear(&l->releases);
+        vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});
+        l->lets_all_go = true;
+    }
     lock_summary_changed(h, instance);
-    if (l->releases.len <= MOST_RELEASES) return;
-    vec_clear(&l->releases);
-    vec_push(&l->releases, (lock_release){.kind = RELEASE_PLACES, .lock = LOCK_ANYWHERE});
-    l->lets_all_go = true;
 }
 
 /* The value is what a word holds at what a parameter points to. */
@@ -282,8 +312,11 @@ uint32_t lock_after_callee(hb *h, uint32_t instance, uint32_t set, const hb_call
     const lock_instance *l = &h->locks->instances[callee];
     if (!hb_instance_code(h, callee)) { /* a library function that calls back */
         uint32_t result = set;
+        lock_kinds kinds = {.count = 0};
         for (uint32_t e = h->out_first[callee]; e < h->out_first[callee + 1] && depth < 4 && !lock_is_spent(h, instance, result); e++)
-            if (!hb_spawns(h, &h->edges[e]) && h->locks->instances[h->edges[e].callee].matters)
+            if (!hb_spawns(h, &h->edges[e]) && hb_bit(h->locks->matters, h->edges[e].callee) &&
+                h->locks->effects[h->edges[e].callee] == LOCK_EFFECT_SOME && /* others take nothing from what is left of the set */
+                !lock_is_known_kind(h, &kinds, instance, h->edges[e].callee))
                 result = lockset_meet(&h->locks->table, result, lock_after_callee(h, instance, set, call, h->edges[e].callee, depth + 1));
         return result;
     }

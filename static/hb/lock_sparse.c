@@ -36,6 +36,19 @@ static bool is_active_edge(const hb *h, uint32_t instance, const lift_func *f, u
     return lock_spin_access(f->ir, &c) || is_active_value(h, instance, f->ir, &c);
 }
 
+static bool has_call(const lock_sparse *s, const hb_func *own, const lift_block *b)
+{
+    uint32_t low = 0, high = s->call_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->calls[s->calls[middle]].insn < b->first_insn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->call_count && own->calls[s->calls[low]].insn < b->first_insn + b->insn_count;
+}
+
 lock_sparse *lock_sparse_make(const hb *h, uint32_t instance)
 {
     const lift_func *f = hb_instance_code(h, instance);
@@ -46,10 +59,18 @@ lock_sparse *lock_sparse_make(const hb *h, uint32_t instance)
     for (uint32_t c = 0; c < own->call_count; c++) /* between two calls stores are looked at */
         if (h->locks->instances[instance].has_spin || is_active_call(h, instance, &own->calls[c]))
             s->calls[s->call_count++] = c;
+    s->blocks = base_alloc(f->ir->rpo_count * sizeof *s->blocks);
     for (uint32_t i = 0; i < f->ir->rpo_count; i++) {
         const lift_block *b = &f->blocks[f->ir->rpo[i]];
-        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++)
-            if (is_active_edge(h, instance, f, f->ir->rpo[i], e)) hb_set(s->edges, e);
+        bool active = has_call(s, own, b);
+        for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
+            if (!is_active_edge(h, instance, f, f->ir->rpo[i], e)) continue;
+            hb_set(s->edges, e);
+            active = true;
+        }
+        if (active) s->blocks[s->block_count++] = f->ir->rpo[i];
+        s->ends |= lock_ends_function(b);
+        s->unknown |= b->end_kind == END_UNKNOWN;
     }
     return s;
 }
@@ -59,5 +80,6 @@ void lock_sparse_free(lock_sparse *s)
     if (!s) return;
     free(s->calls);
     free(s->edges);
+    free(s->blocks);
     free(s);
 }

@@ -19,9 +19,13 @@ static bool may_wait(const hb *h, const join_call *join, uint32_t thread)
 }
 
 typedef struct {
+    uint32_t instance, block;
+} wait_block;
+
+typedef struct {
     const hb *h; /* first, as life_closes has them */
     const join_state *joins;
-    hb_points calls; /* that wait for it, or are to functions that may */
+    VEC(wait_block) calls; /* where one waits for it, or calls a function that may */
 } meant_walk;
 
 static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
@@ -104,7 +108,7 @@ static bool goes_past(const meant_walk *m, uint32_t instance, uint32_t from, uin
     for (end = low; end < m->calls.len && m->calls.data[end].instance == instance;)
         end++;
     for (uint32_t i = low; end - low <= MOST_WAITS && i < end; i++) {
-        uint32_t wait = hb_block_of(f, m->calls.data[i].insn);
+        uint32_t wait = m->calls.data[i].block;
         bool leads = wait == other || hb_goes_on_to(f, other, wait), misses = wait != to && !hb_goes_on_to(f, to, wait);
         if (leads && misses && hb_goes_on_to(f, wait, to)) return true;
     }
@@ -126,12 +130,16 @@ const hb_region *hb_life_meant(const hb *h, uint32_t origin)
     uint64_t *waits = base_alloc_zero(h->words, sizeof *waits);
     hb_numbers cutters = {0};
     meant_walk m = {.h = h, .joins = h->joins};
+    hb_points calls = {0};
     h->joins->of = origin;
     find_waits(h, m.joins, waits, &cutters);
-    find_calls(h, m.joins, waits, &m.calls);
-    if (m.calls.len) qsort(m.calls.data, m.calls.len, sizeof *m.calls.data, by_instance);
-    for (uint32_t i = 0; i < m.calls.len; i++)
-        vec_push(&cutters, m.calls.data[i].instance);
+    find_calls(h, m.joins, waits, &calls);
+    if (calls.len) qsort(calls.data, calls.len, sizeof *calls.data, by_instance);
+    for (uint32_t i = 0; i < calls.len; i++) {
+        vec_push(&cutters, calls.data[i].instance);
+        vec_push(&m.calls, ((wait_block){calls.data[i].instance, hb_block_of(hb_instance_code(h, calls.data[i].instance), calls.data[i].insn)}));
+    }
+    vec_free(&calls);
     for (uint32_t i = 0; i < o->sites.len; i++)
         vec_push(&cutters, o->sites.data[i].instance);
     hb_setup_cutters(h, origin, &cutters);

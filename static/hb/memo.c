@@ -30,10 +30,19 @@ typedef struct {
     VEC(kept_bound) bounds; /* two per interval */
 } kept_region;
 
+typedef struct {
+    uint64_t key;
+    uint64_t used; /* round */
+    uint64_t *bits;
+    uint32_t words;
+} kept_bits;
+
 struct hb_memo {
     uint64_t round;
     map64 numbers; /* key: number in regions */
     VEC(kept_region) regions;
+    map64 told_numbers; /* the same in told */
+    VEC(kept_bits) told;
     hb_memo_statistics stats;
 };
 
@@ -41,8 +50,7 @@ enum { ROUNDS = 3 }; /* as long as it was of no use */
 
 static inline uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-    return (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u ^ hash >> 32;
+    return hb_memo_mix(hash, value);
 }
 
 static void free_region(kept_region *r)
@@ -62,8 +70,12 @@ void hb_memo_close(hb_memo *m)
     if (!m) return;
     for (uint32_t i = 0; i < m->regions.len; i++)
         free_region(&m->regions.data[i]);
+    for (uint32_t i = 0; i < m->told.len; i++)
+        free(m->told.data[i].bits);
     vec_free(&m->regions);
     map_free(&m->numbers);
+    vec_free(&m->told);
+    map_free(&m->told_numbers);
     free(m);
 }
 
@@ -152,6 +164,22 @@ static uint64_t hash_program(const hb *h)
     return hash | 1;
 }
 
+static void forget_told(hb_memo *m)
+{
+    uint32_t kept = 0;
+    map_free(&m->told_numbers);
+    for (uint32_t i = 0; i < m->told.len; i++) {
+        kept_bits *b = &m->told.data[i];
+        if (b->used + ROUNDS < m->round) {
+            free(b->bits);
+            continue;
+        }
+        *map_at(&m->told_numbers, b->key) = kept;
+        m->told.data[kept++] = *b;
+    }
+    m->told.len = kept;
+}
+
 void hb_memo_begin(hb *h)
 {
     hb_memo *m = h->options.memo;
@@ -170,6 +198,7 @@ void hb_memo_begin(hb *h)
         m->regions.data[kept++] = *r;
     }
     m->regions.len = kept;
+    forget_told(m);
     h->memo_program = hash_program(h);
 }
 
@@ -306,4 +335,35 @@ bool hb_memo_find(const hb *h, uint64_t key, hb_region *out)
         vec_push(&out->parts, again);
     }
     return true;
+}
+
+/* --- what was found by walks ---------------------------------------------------------------------------------------------------- */
+
+uint64_t hb_memo_point(const hb *h, hb_point at, uint64_t hash)
+{
+    const hb_func *own = &h->funcs[h->instances[at.instance].func];
+    uint32_t call = hb_first_call(own, at.insn);
+    bool is_call = call < own->call_count && own->calls[call].insn == at.insn;
+    hash = mix(hash, (uint64_t)at.instance << 32 | hb_block_of(hb_instance_code(h, at.instance), at.insn));
+    return mix(hash, (uint64_t)call << 1 | is_call);
+}
+
+bool hb_memo_told(const hb *h, uint64_t key, uint64_t *bits, uint32_t words)
+{
+    hb_memo *m = h->options.memo;
+    uint32_t number = map_get(&m->told_numbers, key);
+    if (number == MAP_NONE || m->told.data[number].words != words) return false;
+    m->told.data[number].used = m->round;
+    memcpy(bits, m->told.data[number].bits, words * sizeof *bits);
+    return true;
+}
+
+void hb_memo_tell(const hb *h, uint64_t key, const uint64_t *bits, uint32_t words)
+{
+    hb_memo *m = h->options.memo;
+    uint32_t *known = map_at(&m->told_numbers, key);
+    if (*known != MAP_NONE) return;
+    *known = m->told.len;
+    vec_push(&m->told, ((kept_bits){key, m->round, base_alloc(words * sizeof *bits), words}));
+    memcpy(m->told.data[m->told.len - 1].bits, bits, words * sizeof *bits);
 }

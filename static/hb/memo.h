@@ -11,4 +11,15 @@ uint64_t hb_memo_key(const hb *h, const hb_walk *walk, const hb_point *starts, u
 bool hb_memo_find(const hb *h, uint64_t key, hb_region *out);
 void hb_memo_keep(const hb *h, uint64_t key, const hb_region *region);
 
+/* The same for walks of which no region is kept, since they stop in the middle of blocks: what was found with them, as bits. The key is
+ * the asker's, of hb_memo_mix and, for where a point lies among the blocks and calls of its function, hb_memo_point. */
+static inline uint64_t hb_memo_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u ^ hash >> 32;
+}
+uint64_t hb_memo_point(const hb *h, hb_point at, uint64_t hash);
+bool hb_memo_told(const hb *h, uint64_t key, uint64_t *bits, uint32_t words);
+void hb_memo_tell(const hb *h, uint64_t key, const uint64_t *bits, uint32_t words);
+
 #endif

@@ -39,14 +39,6 @@ static void take_word(void *with, const pta_place *word, const pta_places *holds
     vec_push(&h->memory, w);
 }
 
-static int by_object(const void *a, const void *b)
-{
-    const hb_word *x = a, *y = b;
-    if (x->word.site != y->word.site) return x->word.site < y->word.site ? -1 : 1;
-    if (x->word.context != y->word.context) return x->word.context < y->word.context ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
 typedef struct {
     hb *h;
     hb_numbers work;
@@ -117,7 +109,14 @@ static void find_left(hb *h)
 void hb_words_open(hb *h)
 {
     pta_each_word(h->p, take_word, h);
-    if (h->memory.len) qsort(h->memory.data, h->memory.len, sizeof *h->memory.data, by_object);
+}
+
+void hb_each_word(const hb *h, void (*each)(void *with, const pta_place *word, const pta_places *holds), void *with)
+{
+    for (uint32_t i = 0; i < h->memory.len; i++) {
+        const hb_word *w = &h->memory.data[i];
+        each(with, &w->word, &(pta_places){.data = h->held.data + w->first, .len = w->count});
+    }
 }
 
 void hb_memory_open(hb *h)

@@ -264,22 +264,56 @@ static uint32_t position_number(hb *h, const uint64_t *bits, uint32_t words)
     }
 }
 
-static bool is_in_parts(const hb_region *r, uint32_t instance)
+static uint32_t position_words(const hb *h)
 {
-    return !hb_bit(r->whole, instance) && map_get(&r->part_of, instance) != MAP_NONE;
+    return (3 * h->origins.len + 63) / 64 + 1; /* the last: the part that one thread of a team runs, + 1 */
+}
+
+static void find_part(const hb *h, hb_point at, uint64_t *bits)
+{
+    uint32_t root, part;
+    if (hb_single_of(h, at, &root, &part)) bits[position_words(h) - 1] = ((uint64_t)root << 32 | part) + 1;
+}
+
+static void regions_of(const hb *h, uint32_t origin, const hb_region *out[3])
+{
+    out[0] = &h->lives[origin].live;
+    out[1] = hb_life_ever(h, origin);
+    out[2] = hb_life_meant(h, origin);
 }
 
 static uint32_t find_position(hb *h, hb_point at)
 {
-    uint32_t words = (3 * h->origins.len + 63) / 64 + 1, root, part; /* the last: the part that one thread of a team runs, + 1 */
-    uint64_t *bits = base_alloc_zero(words, sizeof *bits);
-    if (hb_single_of(h, at, &root, &part)) bits[words - 1] = ((uint64_t)root << 32 | part) + 1;
+    uint64_t *bits = base_alloc_zero(position_words(h), sizeof *bits);
+    find_part(h, at, bits);
     for (uint32_t o = 1; o < h->origins.len; o++) {
-        if (hb_region_has(&h->lives[o].live, at)) hb_set(bits, 3 * o);
-        if (hb_region_has(hb_life_ever(h, o), at)) hb_set(bits, 3 * o + 1);
-        if (hb_region_has(hb_life_meant(h, o), at)) hb_set(bits, 3 * o + 2);
+        const hb_region *regions[3];
+        regions_of(h, o, regions);
+        for (unsigned i = 0; i < 3; i++)
+            if (hb_region_has(regions[i], at)) hb_set(bits, 3 * o + i);
     }
-    uint32_t number = position_number(h, bits, words);
+    uint32_t number = position_number(h, bits, position_words(h));
+    free(bits);
+    return number;
+}
+
+/* The position of all points of an instance, of which one is given; DIFFER: they have several. */
+static uint32_t find_whole(hb *h, hb_point at)
+{
+    if (hb_has_single(h, at.instance)) return DIFFER;
+    uint64_t *bits = base_alloc_zero(position_words(h), sizeof *bits);
+    bool parts = false;
+    for (uint32_t o = 1; o < h->origins.len && !parts; o++) {
+        const hb_region *regions[3];
+        regions_of(h, o, regions);
+        for (unsigned i = 0; i < 3 && !parts; i++)
+            if (hb_bit(regions[i]->whole, at.instance))
+                hb_set(bits, 3 * o + i);
+            else
+                parts = map_get(&regions[i]->part_of, at.instance) != MAP_NONE;
+    }
+    find_part(h, at, bits);
+    uint32_t number = parts ? DIFFER : position_number(h, bits, position_words(h));
     free(bits);
     return number;
 }
@@ -291,13 +325,7 @@ static uint32_t position_of(hb *h, hb_point at)
         memset(h->positions.position, 0xff, h->instance_count * sizeof *h->positions.position);
     }
     uint32_t *all = &h->positions.position[at.instance];
-    if (*all == HB_NONE) {
-        bool parts = hb_has_single(h, at.instance);
-        for (uint32_t o = 1; o < h->origins.len && !parts; o++)
-            parts = is_in_parts(&h->lives[o].live, at.instance) || is_in_parts(hb_life_ever(h, o), at.instance) ||
-                    is_in_parts(hb_life_meant(h, o), at.instance);
-        *all = parts ? DIFFER : find_position(h, at);
-    }
+    if (*all == HB_NONE) *all = find_whole(h, at);
     if (*all != DIFFER) return *all;
     uint32_t *known = map_at(&h->positions.position_of, (uint64_t)at.instance << 32 | at.insn);
     if (*known == MAP_NONE) *known = find_position(h, at);

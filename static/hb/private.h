@@ -37,6 +37,8 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     hb_after **after; /* per call; made on first use, and each of them, too */
     hb_numbers waits; /* branches on atomic variables (hb_wait_mark); instructions that load them */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
+    hb_numbers returns; /* its IR_RET and IR_TAIL: hb_returns */
+    bool has_returns;
 } hb_func;
 
 typedef struct {
@@ -245,6 +247,9 @@ uint32_t hb_block_of(const lift_func *f, uint32_t insn);
 /* A setjmp of this call does not return for the second time with a value of which this holds. */
 bool hb_never_jumps(const hb *h, uint32_t instance, const hb_call *call, uint8_t code, int64_t imm);
 bool hb_spawns(const hb *h, const pta_call_edge *edge);
+
+/* What is known of a function, with its returns. */
+const hb_func *hb_returns(const hb *h, uint32_t func);
 
 /* The IR_ACCESS of an access, or 0. */
 uint32_t hb_access_ir(hb *h, uint32_t func, uint32_t insn, uint16_t flags);

@@ -24,6 +24,7 @@ typedef struct {
 
 struct hb_tokens {
     VEC(token) all;
+    VEC(hb_looking) lookings;
 };
 
 static token *variable_token(hb *h, uint32_t object, int64_t at)
@@ -169,7 +170,9 @@ static const hb_touch *looked_at(const hb *h, uint32_t instance, const ir_func *
     uint32_t count = 0, first = call ? hb_callees(h, instance, call->call, &count) : 0;
     const lift_func *f = count == 1 && !hb_spawns(h, &h->edges[first]) ? hb_instance_code(h, h->edges[first].callee) : NULL;
     ir_value returned = 0;
-    for (ir_value r = 1; f && r < f->ir->insn_count; r++) {
+    const hb_func *own = f ? hb_returns(h, h->instances[h->edges[first].callee].func) : NULL;
+    for (uint32_t i = 0; own && i < own->returns.len; i++) {
+        ir_value r = own->returns.data[i];
         if (f->ir->insns[r].op != IR_RET) continue;
         if (returned) return NULL;
         returned = value_plain(f->ir, f->ir->args[f->ir->insns[r].a + IR_RET_RAX], 4);
@@ -266,7 +269,8 @@ static bool settle_other(const ir_func *ir, uint32_t block, value_condition *c)
     return false;
 }
 
-bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out)
+/* Whether a branch finds that a variable, of which there is one and which begins with zero, is set. */
+static bool looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out)
 {
     const lift_func *f = hb_instance_code(h, instance);
     value_condition *c = &out->condition;
@@ -278,17 +282,22 @@ bool hb_looks(hb *h, uint32_t instance, uint32_t block, bool taken, hb_look *out
     return hb_single(h, place) && begins_with_zero(h, place, out->touch->width);
 }
 
-static void find_variables(hb *h, uint32_t instance)
+static void find_lookings(hb *h, uint32_t instance)
 {
     const lift_func *f = hb_instance_code(h, instance);
     for (uint32_t b = 0; b < f->block_count; b++) {
         const lift_block *block = &f->blocks[b];
         for (uint32_t e = block->first_succ; block->end_kind == END_BRANCH && e < block->first_succ + block->succ_count; e++) {
-            hb_look look;
-            if (!hb_looks(h, instance, b, f->edges[e].kind == EDGE_TAKEN, &look)) continue;
-            take_variable(h, look.touch, &h->places.data[look.touch->first_place], (hb_edge){instance, b, e, -1});
+            hb_looking found = {.edge = {instance, b, e, -1}};
+            if (looks(h, instance, b, f->edges[e].kind == EDGE_TAKEN, &found.look)) vec_push(&h->tokens->lookings, found);
         }
     }
+}
+
+const hb_looking *hb_lookings(hb *h, uint32_t *count)
+{
+    *count = h->tokens->lookings.len;
+    return h->tokens->lookings.data;
 }
 
 /* --- all of them --------------------------------------------------------------------------------------------------------------- */
@@ -338,7 +347,11 @@ void hb_tokens_open(hb *h)
     take_channels(h);
     take_joins(h);
     for (uint32_t i = 0; i < h->instance_count; i++)
-        if (hb_instance_code(h, i)) find_variables(h, i);
+        if (hb_instance_code(h, i)) find_lookings(h, i);
+    for (uint32_t i = 0; i < h->tokens->lookings.len; i++) {
+        const hb_looking *l = &h->tokens->lookings.data[i];
+        take_variable(h, l->look.touch, &h->places.data[l->look.touch->first_place], l->edge);
+    }
     for (uint32_t i = 0; i < h->tokens->all.len; i++) {
         token *t = &h->tokens->all.data[i];
         if (t->is_variable) hb_echo_edges(h, &t->edges);
@@ -362,7 +375,10 @@ void hb_tokens_close(hb *h)
         vec_free(&t->edges);
         vec_free(&t->cutters);
     }
-    if (h->tokens) vec_free(&h->tokens->all);
+    if (h->tokens) {
+        vec_free(&h->tokens->all);
+        vec_free(&h->tokens->lookings);
+    }
     free(h->tokens);
 }
 

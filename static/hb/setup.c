@@ -14,6 +14,7 @@
  * the result of an allocation too: that one which failed is stored and tested again is not taken into account.
  *
  * Requires the accesses (touch.c) and the origins. */
+#include "static/hb/memo.h"
 #include "static/hb/private.h"
 #include "static/hb/value.h"
 
@@ -301,19 +302,78 @@ static bool only_main_creates(const hb_origin *o)
     return o->kind == HB_THREAD && o->parents.len == 1 && !o->parents.data[0] && o->sites.len;
 }
 
-static void accept(hb *h, uint32_t word)
+typedef struct {
+    hb_point at;
+    bool sets;
+} store_order;
+
+static int by_point(const void *a, const void *b)
 {
-    hb_setups *s = h->setups;
+    const store_order *x = a, *y = b;
+    if (x->at.instance != y->at.instance) return x->at.instance < y->at.instance ? -1 : 1;
+    if (x->at.insn != y->at.insn) return x->at.insn < y->at.insn ? -1 : 1;
+    return x->sets - y->sets;
+}
+
+/* All that find_unset, and whoever asks what it has found about origins, reads: besides blocks and calls, where among them, and one
+ * behind the other, stores lie. 0: it is not kept. */
+static uint64_t unset_key(const hb *h, const setup_word *w)
+{
+    if (!h->options.memo || !h->memo_program) return 0;
+    uint64_t hash = hb_memo_mix(h->memo_program, (uint64_t)w->tests.len << 32 | h->origins.len);
+    hash = hb_memo_mix(hash, h->origins.data[0].instance);
+    for (uint32_t i = 0; i < w->tests.len; i++) {
+        const setup_test *test = &w->tests.data[i];
+        hash = hb_memo_mix(hash, (uint64_t)test->func << 32 | test->block);
+        hash = hb_memo_mix(hash, test->other - hb_code(h, test->func)->blocks[test->block].first_succ);
+    }
+    VEC(store_order) stores = {0};
+    for (uint32_t i = 0; i < w->sets.len; i++)
+        vec_push(&stores, ((store_order){w->sets.data[i], true}));
+    for (uint32_t i = 0; i < w->resets.len; i++)
+        vec_push(&stores, ((store_order){w->resets.data[i], false}));
+    if (stores.len) qsort(stores.data, stores.len, sizeof *stores.data, by_point);
+    for (uint32_t i = 0; i < stores.len; i++)
+        hash = hb_memo_mix(hb_memo_point(h, stores.data[i].at, hash), stores.data[i].sets);
+    vec_free(&stores);
+    for (uint32_t o = 1; o < h->origins.len; o++) {
+        const hb_origin *origin = &h->origins.data[o];
+        hash = hb_memo_mix(hash, only_main_creates(origin) ? origin->sites.len : HB_NONE);
+        for (uint32_t i = 0; only_main_creates(origin) && i < origin->sites.len; i++) {
+            if (!hb_call_at(h, h->instances[origin->sites.data[i].instance].func, origin->sites.data[i].insn)) return 0;
+            hash = hb_memo_point(h, origin->sites.data[i], hash);
+        }
+    }
+    return (hash & ~(1ull << 63)) | 1;
+}
+
+/* The origins that begin when a variable is set, as bits. */
+static void find_set(const hb *h, const setup_word *w, uint64_t *out)
+{
     hb_region unset;
-    find_unset(h, &s->words.data[word], &unset);
+    find_unset(h, w, &unset);
     for (uint32_t o = 1; o < h->origins.len; o++) {
         const hb_origin *origin = &h->origins.data[o];
         bool set = only_main_creates(origin);
         for (uint32_t i = 0; i < origin->sites.len && set; i++)
             set = !hb_region_has(&unset, origin->sites.data[i]);
-        if (set) hb_set(s->accepted + (size_t)o * s->stride, word);
+        if (set) hb_set(out, o);
     }
     hb_region_free(&unset);
+}
+
+static void accept(hb *h, uint32_t word)
+{
+    hb_setups *s = h->setups;
+    uint32_t words = h->origins.len / 64 + 1;
+    uint64_t *set = base_alloc_zero(words, sizeof *set), key = unset_key(h, &s->words.data[word]);
+    if (!key || !hb_memo_told(h, key, set, words)) {
+        find_set(h, &s->words.data[word], set);
+        if (key) hb_memo_tell(h, key, set, words);
+    }
+    for (uint32_t o = 1; o < h->origins.len; o++)
+        if (hb_bit(set, o)) hb_set(s->accepted + (size_t)o * s->stride, word);
+    free(set);
 }
 
 static void index_tests(hb_setups *s)

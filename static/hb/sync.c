@@ -135,16 +135,24 @@ uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RA
     return n;
 }
 
-uint16_t hb_sync_asks(const char *name)
+static uint16_t asks_of(const char *name, const sync_entry *entry, const sync_touch *touch)
 {
     uint16_t asks = 0;
-    const sync_entry *entry = hb_sync_find(name);
     if (entry && entry->arg >= 0) asks |= (uint16_t)(1u << entry->arg);
     if (entry && entry->other >= 0) asks |= (uint16_t)(1u << entry->other);
     if (strstr(name, "setjmp")) asks |= 1; /* whose buffer it is */
-    const sync_touch *touch = hb_sync_touch_find(name);
     sync_range ranges[SYNC_RANGES];
     for (uint32_t i = 0, n = touch ? hb_sync_touch_ranges(touch, ranges) : 0; i < n; i++)
         asks |= (uint16_t)(1u << ranges[i].arg);
     return asks;
+}
+
+uint16_t hb_sync_asks(const char *name)
+{
+    return asks_of(name, hb_sync_find(name), hb_sync_touch_find(name));
+}
+
+uint16_t sync_index_asks(const sync_index *index, const char *name)
+{
+    return asks_of(name, sync_index_find(index, name), sync_index_touch_find(index, name));
 }

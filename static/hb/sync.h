@@ -111,5 +111,6 @@ uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RA
 
 /* Bits: the arguments that the tables mention. */
 uint16_t hb_sync_asks(const char *name);
+uint16_t sync_index_asks(const sync_index *index, const char *name);
 
 #endif

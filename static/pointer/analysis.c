@@ -336,24 +336,45 @@ static void component_places(const pta *p, uint32_t component, pta_operand what,
     give_places(p, &all, out);
 }
 
-/* One that is the first byte of an object, which has no class beside it, is a place; others do not become such. */
-static bool set_begins(const pta *p, const pta_set *set, pta_wants *wants, const void *with)
+/* Only what does not lie dormant: that other keys are kept, too, is for the sake of later deletions, and not part of the result. */
+static void tell_begins(const pta *p, const pta_set *set, pta_begin *found, void *with)
 {
-    for (uint32_t i = 0, end; i < set->len; i = end) {
-        uint32_t object = key_object(set->keys[i]);
-        bool begins = false, class = false;
-        for (end = i; end < set->len && key_object(set->keys[end]) == object; end++) {
-            offset_t at = key_offset(set->keys[end]);
-            begins |= offset_is_exact(at) && !offset_value(at);
-            class |= !offset_is_single(at);
-        }
-        if (begins && !class && wants(with, view_site_of(p, p->objects.data[object].site), view_context_of(p, p->objects.data[object].context)))
-            return true;
+    key_list normal = {0};
+    set_normal(set, graph_world(p), &normal);
+    for (uint32_t i = 0; i < normal.len; i++) {
+        const graph_object *o = &p->objects.data[key_object(normal.data[i])];
+        offset_t at = key_offset(normal.data[i]);
+        if (offset_is_exact(at) && !offset_value(at)) found(with, view_site_of(p, o->site), view_context_of(p, o->context));
     }
-    return false;
+    vec_free(&normal);
 }
 
-bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with)
+struct pta_told {
+    uint64_t *components; /* bits */
+};
+
+pta_told *pta_told_open(const pta *p)
+{
+    pta_told *told = base_alloc_zero(1, sizeof *told);
+    told->components = base_alloc_zero(p->nodes.len / 64 + 1, sizeof *told->components);
+    return told;
+}
+
+void pta_told_close(pta_told *told)
+{
+    free(told->components);
+    free(told);
+}
+
+static bool is_told(pta_told *told, uint32_t component)
+{
+    uint64_t *word = &told->components[component / 64], bit = 1ull << component % 64;
+    bool known = *word & bit;
+    *word |= bit;
+    return known;
+}
+
+void pta_each_begin(const pta *p, uint32_t func, uint32_t var, pta_told *told, pta_begin *found, void *with)
 {
     const id_list *of = &p->instances_of.data[view_func(p, func)];
     var = view_var(p, view_func(p, func), var);
@@ -363,10 +384,12 @@ bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, 
         uint32_t component = graph_component(p, graph_var(instance, var));
         if (!instance->live || component == last) continue;
         last = component;
-        wild |= set_is_wild(&p->nodes.data[component].set);
-        if (set_begins(p, &p->nodes.data[component].set, wants, with)) return true;
+        const pta_set *set = &p->nodes.data[component].set;
+        wild |= set_is_wild(set);
+        if (!is_told(told, component)) tell_begins(p, set, found, with);
     }
-    return wild && set_begins(p, &p->nodes.data[graph_component(p, p->wilderness)].set, wants, with);
+    uint32_t wilderness = graph_component(p, p->wilderness);
+    if (wild && !is_told(told, wilderness)) tell_begins(p, &p->nodes.data[wilderness].set, found, with);
 }
 
 void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, pta_places *out)

@@ -332,10 +332,13 @@ uint64_t pta_hash_in(const pta *p, uint32_t instance, uint32_t var);
 /* True only if it has more than `most` places in their objects: as cheap, for those who do not want that many. */
 bool pta_is_broad_in(const pta *p, uint32_t instance, pta_operand what, uint32_t stride, uint32_t most);
 
-/* Whether variable `var` of `func` may be just the address of an object that is wanted. False is certain; true is not, as instances
- * may differ. Cheap: for those who want few of the places that pta_points_to would list. */
-typedef bool pta_wants(const void *with, uint32_t site, uint32_t context);
-bool pta_may_begin(const pta *p, uint32_t func, uint32_t var, pta_wants *wants, const void *with);
+/* The objects of which variable `var` of `func` may be just the address, in some instance of it. Sets of which `told` says that all
+ * their objects were told of already are left out; it belongs to this result as it is now. */
+typedef struct pta_told pta_told;
+typedef void pta_begin(void *with, uint32_t site, uint32_t context);
+pta_told *pta_told_open(const pta *p);
+void pta_told_close(pta_told *told);
+void pta_each_begin(const pta *p, uint32_t func, uint32_t var, pta_told *told, pta_begin *found, void *with);
 
 /* The places that an access may be to: those of its pointer that lie in their object. */
 void pta_access_places(const pta *p, const pta_access *access, pta_places *out);
@@ -360,7 +363,7 @@ uint32_t pta_call_graph(const pta *p, pta_call_edge **edges);
 /* The part of a context that its rules give: with origins, which one; with none 0. Small numbers. */
 uint32_t pta_context_base(const pta *p, uint32_t context);
 
-/* Visits each word of memory that may hold pointers, and what it may hold. The word is a place in the site that holds the
+/* Visits each word of memory that may hold pointers, and what it may hold, by site and context. The word is a place in the site that holds the
  * memory (pta_site.memory). */
 typedef void pta_visit_word(void *with, const pta_place *word, const pta_places *holds);
 void pta_each_word(const pta *p, pta_visit_word *visit, void *with);

@@ -321,3 +321,23 @@ void store_fingerprint(const lift_module *module, int jobs, arena *memory, store
     for (uint32_t i = 0; i < count; i++)
         funcs[i].around = hash_around(module, funcs, module->funcs[i]);
 }
+
+static const char *copy_text(arena *memory, const char *text)
+{
+    return *text ? arena_string(memory, text, strlen(text)) : "";
+}
+
+void store_module_copy(const store_module *from, arena *memory, store_module *out)
+{
+    *out = *from;
+    out->path = copy_text(memory, from->path);
+    out->member = copy_text(memory, from->member);
+    out->build_id = copy_text(memory, from->build_id);
+    out->funcs = arena_copy(memory, from->funcs, from->func_count * sizeof *from->funcs);
+    for (uint32_t i = 0; i < from->func_count; i++) {
+        store_func *f = &out->funcs[i];
+        f->name = copy_text(memory, f->name);
+        f->file = copy_text(memory, f->file);
+        f->callees = arena_copy(memory, f->callees, f->callee_count * sizeof *f->callees);
+    }
+}

@@ -41,6 +41,8 @@ typedef struct {
 
 /* The functions of a module; strings and arrays are of `memory`. Safe to call for several modules at once with one arena each. */
 void store_fingerprint(const lift_module *module, int jobs, arena *memory, store_module *out);
+/* The same of a module that is known already; `from` may be of another arena. */
+void store_module_copy(const store_module *from, arena *memory, store_module *out);
 
 /* === what was found ===================================================================================================== */
 

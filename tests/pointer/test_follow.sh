@@ -24,6 +24,12 @@ for level in O0 O2; do
     done
 done
 
+# Where most pointers are wild.
+for level in O0 O2; do
+    law --wild 1 --edits 30 --threads 1 --threads 2 "$work/wild-$level.o"
+    law --wild 2 --edits 30 "$work/wild-$level.o"
+done
+
 # The numbers of what was shown before are right, and what is said to be the same is.
 edits=40
 law --check --edits 40 "$work/wild-O0.o"

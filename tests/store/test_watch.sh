@@ -63,6 +63,8 @@ wait_for out '^\(' 2 && grep -q '1 new, 0 gone, 1 as before' out || fail "the lo
 # mended in the other object, written in place
 sed -i 's/hits++/__sync_fetch_and_add(\&hits, 1)/' src/data.c && gcc -O1 -g -c -o obj/data.o src/data.c
 wait_for out '^\(' 3 && grep -q '^gone: race on hits' out || fail "the mended race is not gone: $(tail -n 12 out)"
+# each time what is said of functions is said of the object that was built anew, and of no other
+[ "$(grep -c '^functions: 1 changed, 0 renamed, 0 added, 0 removed, 2 as before' out)" = 3 ] || fail "functions: $(grep '^functions' out)"
 
 # taken back, which is a state that was there before, and mended again: the warning has the id that it had
 sed -i 's/__sync_fetch_and_add(&hits, 1)/hits++/' src/data.c && compile data

@@ -1,8 +1,8 @@
 /* The law of pta_follow: after any edits of object files, the result that has followed them is that of an analysis from
  * scratch.
  *
- *   follow_law [--context none|origin[:K]|cfa:K] [--threads N]... [--edits N] [--comparisons N] [--seed N] [--times]
- * [--check] [--programs] FILE...
+ *   follow_law [--context none|origin[:K]|cfa:K] [--wild N] [--threads N]... [--edits N] [--comparisons N] [--seed N]
+ * [--times] [--check] [--programs] FILE...
  *
  * FILEs are the object files of one program. An edit takes one statement out of one of them (objedit, which is beside
  * this program), and the next one puts it back, unless chance lets it stay out until others are. Each time the files
@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "static/pointer/map.h"
 #include "tests/lib/program_same.h"
 #include "tests/lib/pta_tool.h"
 
@@ -254,6 +255,33 @@ static bool modules_agree(const law *l)
     return same;
 }
 
+typedef struct {
+    map64 known; /* objects that were told of */
+    uint32_t func, var;
+    uint64_t hash;
+} begins;
+
+static void take_begin(void *with, uint32_t site, uint32_t context)
+{
+    begins *b = with;
+    uint32_t *known = map_at(&b->known, (uint64_t)site << 32 | context);
+    if (*known == MAP_NONE) b->hash += map_hash(map_hash((uint64_t)site << 32 | context) + ((uint64_t)b->func << 32 | b->var));
+    *known = 1;
+}
+
+/* By which parameter each object is first told of as what it is just the address of: pta_each_begin. */
+static uint64_t begins_hash(const pta *p, const pta_program *program)
+{
+    begins b = {0};
+    pta_told *told = pta_told_open(p);
+    for (b.func = 0; b.func < program->funcs.len; b.func++)
+        for (b.var = 0; program->funcs.data[b.func].lift && b.var < PTA_PARAMS; b.var++)
+            pta_each_begin(p, b.func, b.var, told, take_begin, &b);
+    pta_told_close(told);
+    map_free(&b.known);
+    return b.hash;
+}
+
 static bool agree(law *l, race_error *error)
 {
     bool same = !l->programs || modules_agree(l);
@@ -271,9 +299,9 @@ static bool agree(law *l, race_error *error)
     double at = processor();
     if (pta_open(program, &options, &fresh, error)) return pta_program_close(program), false;
     note(l, PHASE_SCRATCH, at);
-    uint64_t hash = pta_relation_hash(fresh);
+    uint64_t hash = pta_relation_hash(fresh), begin = begins_hash(fresh, program);
     for (uint32_t t = 0; t < l->thread_count; t++)
-        same &= pta_relation_hash(l->analyses[t]) == hash;
+        same &= pta_relation_hash(l->analyses[t]) == hash && begins_hash(l->analyses[t], l->program) == begin;
     pta_close(fresh);
     pta_program_close(program);
     return same;
@@ -337,6 +365,7 @@ static bool set_option(law *l, const char *name, const char *value)
 {
     uint32_t number;
     if (!strcmp(name, "--context")) return tool_context(value, &l->options);
+    if (!strcmp(name, "--wild")) return tool_number(value, &l->options.wild_at);
     if (!strcmp(name, "--edits")) return tool_number(value, &l->edits);
     if (!strcmp(name, "--comparisons")) return tool_number(value, &l->comparisons);
     if (!strcmp(name, "--seed")) return tool_number(value, &l->seed);
@@ -348,7 +377,7 @@ static bool set_option(law *l, const char *name, const char *value)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: follow_law [--context C] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
+    fprintf(stderr, "usage: follow_law [--context C] [--wild N] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
                     "[--times] [--check] [--programs] FILE...\n");
     return 2;
 }

@@ -190,7 +190,9 @@ int check_texts(check *c, const check_how *how)
         free(text);
         if (!c->suppressions) return cli_error("%s", error.text);
     }
-    if (how->config) {
+    if (!how->config) {
+        c->config = detect_config_read("", "", &error); /* one that says nothing: it knows the tables by name */
+    } else {
         char *text = read_text(how->config);
         if (!text) return EXIT_USAGE;
         c->how = store_hash(text, strlen(text), c->how + 2);

@@ -8,6 +8,11 @@
 #include "tools/race/out.h"
 #include "tools/race/race.h"
 
+typedef struct { /* a module that was lifted, told from one that lies at the same address later */
+    const lift_module *module;
+    uint64_t generation;
+} check_lifted;
+
 typedef struct {
     image_list *lists;
     uint32_t list_count;
@@ -23,6 +28,8 @@ typedef struct {
     hb_memo *memo;    /* of earlier analyses, or NULL */
     bool follows;     /* others follow this analysis; it may follow one: `result` is that of */
     pta_program *before; /* this program, which is still there; NULL: it follows none */
+    const store_record *last;      /* of an earlier analysis, or NULL: what it says of modules that are the same is taken over */
+    const check_lifted *last_lifted; /* its modules */
     double started, seconds, seconds_lift, seconds_pointer, seconds_order, seconds_detect;
 } check;
 

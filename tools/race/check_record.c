@@ -174,13 +174,30 @@ static void count(const check *c, store_record *out)
     out->counters = arena_copy(&out->memory, all, sizeof all);
 }
 
+/* What an earlier analysis says of a module, or NULL. The modules are mostly in the same order. */
+static const store_module *known_module(const check *c, uint32_t m)
+{
+    uint32_t count = c->last ? c->last->module_count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = (m + i) % count;
+        if (c->last_lifted[at].module == c->modules[m] && c->last_lifted[at].generation == c->modules[m]->generation)
+            return &c->last->modules[at];
+    }
+    return NULL;
+}
+
 void check_record(const check *c, int jobs, store_record *out)
 {
     const detect_warnings *all = detect_found(c->found);
     *out = (store_record){.module_count = c->module_count, .warning_count = all->len};
     out->modules = arena_alloc(&out->memory, c->module_count * sizeof *out->modules);
-    for (uint32_t m = 0; m < c->module_count; m++)
-        store_fingerprint(c->modules[m], jobs, &out->memory, &out->modules[m]);
+    for (uint32_t m = 0; m < c->module_count; m++) {
+        const store_module *known = known_module(c, m);
+        if (known)
+            store_module_copy(known, &out->memory, &out->modules[m]);
+        else
+            store_fingerprint(c->modules[m], jobs, &out->memory, &out->modules[m]);
+    }
     out->warnings = arena_alloc(&out->memory, all->len * sizeof *out->warnings);
     for (uint32_t i = 0; i < all->len; i++)
         warning_of(c, &all->data[i], &out->memory, &out->warnings[i]);

@@ -53,6 +53,7 @@ typedef struct {
     uint64_t used;       /* when, in reports; 0: it is none */
     store_record record;
     const char **ids;    /* of its warnings, as they were found: comparing gives them those of the state before */
+    check_lifted *lifted; /* its modules, when it was analysed */
 } state;
 
 typedef struct {
@@ -153,7 +154,7 @@ static void say_stats(const watcher *w, const check *c, uint32_t lifted)
 }
 
 /* The record of the files as they are now. */
-static int analyse(watcher *w, store_record *out)
+static int analyse(watcher *w, state *out)
 {
     uint32_t count = image_count(&w->set), n = 0;
     const image **images = base_alloc(count * sizeof *images);
@@ -164,7 +165,8 @@ static int analyse(watcher *w, store_record *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo};
+               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo,
+               .last = w->last ? &w->last->record : NULL, .last_lifted = w->last ? w->last->lifted : NULL};
     uint32_t lifted =
         lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs, .generation = ++w->generation}, modules);
     n = 0;
@@ -172,7 +174,10 @@ static int analyse(watcher *w, store_record *out)
         for (uint32_t i = 0; i < w->set.files.data[f]->list.count; i++)
             w->set.files.data[f]->modules[i] = modules[n++];
     int code = check_analyse(&c, &w->r->how);
-    if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, out);
+    if (code == EXIT_CLEAN) check_record(&c, (int)w->r->how.jobs, &out->record);
+    out->lifted = base_alloc(count * sizeof *out->lifted);
+    for (uint32_t m = 0; m < count; m++)
+        out->lifted[m] = (check_lifted){modules[m], modules[m]->generation};
     if (code == EXIT_CLEAN && w->r->stats) say_stats(w, &c, lifted);
     w->ended = c;
     free(images);
@@ -204,6 +209,7 @@ static void forget(state *s)
 {
     store_record_free(&s->record);
     free(s->ids);
+    free(s->lifted);
     *s = (state){0};
 }
 
@@ -223,7 +229,7 @@ static int find_state(watcher *w, state **out)
         if (s != w->last && (!oldest || s->used < oldest->used)) oldest = s;
     }
     forget(oldest);
-    int code = analyse(w, &oldest->record);
+    int code = analyse(w, oldest);
     if (code != EXIT_CLEAN) return code;
     oldest->files = files;
     oldest->used = w->reports;

@@ -54,6 +54,25 @@ static void test_what_is_written_is_read_back(void)
     store_record_free(&r);
 }
 
+static void test_a_module_that_was_copied_is_the_same_and_its_own(void)
+{
+    store_record copied = *sample();
+    store_module module;
+    size_t size, again;
+    copied.memory = (arena){0};
+    store_module_copy(&sample()->modules[0], &copied.memory, &module);
+    copied.modules = &module;
+    uint8_t *bytes = store_encode(sample(), &size), *second = store_encode(&copied, &again);
+    TEST_ASSERT_EQUAL(size, again);
+    TEST_ASSERT_EQUAL_MEMORY(bytes, second, size);
+    const store_module *from = &sample()->modules[0];
+    TEST_ASSERT_TRUE(module.path != from->path && module.build_id != from->build_id && module.funcs != from->funcs);
+    TEST_ASSERT_TRUE(module.funcs[0].name != from->funcs[0].name && module.funcs[0].callees != from->funcs[0].callees);
+    arena_free(&copied.memory);
+    free(second);
+    free(bytes);
+}
+
 static void test_an_empty_record_is_one(void)
 {
     race_error error;
@@ -163,6 +182,7 @@ int main(void)
 {
     UNITY_BEGIN();
     RUN_TEST(test_what_is_written_is_read_back);
+    RUN_TEST(test_a_module_that_was_copied_is_the_same_and_its_own);
     RUN_TEST(test_an_empty_record_is_one);
     RUN_TEST(test_every_cut_and_every_flipped_bit_is_seen);
     RUN_TEST(test_hostile_bytes_do_no_harm);
