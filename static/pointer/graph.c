@@ -109,6 +109,7 @@ void graph_make_wild(pta *p, uint32_t component)
     if (p->nodes.data[component].tells) return;
     uint32_t edge = graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
     p->nodes.data[component].tells = edge + 1;
+    p->wild_changed = true;
     p->made_wild++;
 }
 
@@ -198,6 +199,7 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
         vec_push(&p->uses, (graph_use){.instance = p->instances.len, .stmt = i, .edges = NO_EDGE});
     vec_push(&p->instances_of.data[func], p->instances.len);
     vec_push(&p->instances, instance);
+    prone_begin(p, p->instances.len - 1);
     return p->instances.len - 1;
 }
 

@@ -183,6 +183,10 @@ struct pta {
     map64 plain_calls;            /* what each of them goes to without contexts: number in plain_targets, context.c */
     id_list plain_targets;
     bool targets_changed;         /* what calls through pointers go to may not be what it was */
+    map64 plain_wild_of;          /* what is wild without contexts, by instance: prone.c */
+    id_list plain_wild;
+    bool plain_vast;              /* wild pointers point into very much there */
+    bool wild_changed;            /* some variable is wild that was not, or is no more */
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -279,7 +283,7 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true, p->options.wild_at / SET_PRONE};
 }
 
 /* A node has got or lost something. */
@@ -351,6 +355,8 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
 void solve_wake_objects(pta *p, const uint32_t *objects, uint32_t count);
 /* A node that was wild is so no more: what it has goes on its way, and it gets all that its neighbours have. */
 void solve_wake(pta *p, uint32_t node);
+/* Nodes that may be wild now for what they have. */
+void solve_consider(pta *p, const uint32_t *nodes, uint32_t count);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -435,5 +441,16 @@ void context_note_plain(pta *p, const pta *plain);
  * round, so that all that they call gets another context; and of others, what only SET_WILD makes them call. */
 void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_list *targets);
 uint32_t context_intern(pta *p, graph_context context);
+
+/* --- prone.c ----------------------------------------------------------------------------------------------------------- */
+
+/* Notes which variables are wild in `plain`. */
+void prone_note_plain(pta *p, const pta *plain);
+/* Whether that may not be what was noted. */
+bool prone_is_stale(const pta *p, const pta *plain);
+/* For the variables of a new instance. */
+void prone_begin(pta *p, uint32_t instance);
+/* When that has changed, before delete_run; for solve_consider, after it: those that are prone now. */
+void prone_follow_plain(pta *p, const pta *plain, id_list *due);
 
 #endif
