@@ -299,7 +299,7 @@ static void hush(pta *p, uint32_t node)
     uint32_t tells = p->nodes.data[node].tells;
     p->nodes.data[node].tells = 0;
     if (!tells) return;
-    p->wild_changed = true;
+    graph_note_wild(p, node);
     delete_edge(p, tells - 1);
 }
 

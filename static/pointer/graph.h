@@ -49,6 +49,7 @@ typedef struct {
     uint32_t component; /* a node; its own number when it is the component's name */
     uint32_t next;      /* the component's members in a ring */
     uint32_t level;     /* order of propagation */
+    uint32_t instance;  /* whose variable it is; UINT32_MAX: nobody's */
     uint32_t tells;     /* + 1: it is wild, and this edge to the wilderness says into what; 0: none */
     bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
     bool used;          /* some member has uses */
@@ -185,8 +186,10 @@ struct pta {
     bool targets_changed;         /* what calls through pointers go to may not be what it was */
     map64 plain_wild_of;          /* what is wild without contexts, by instance: prone.c */
     id_list plain_wild;
+    uint32_t plain_noted;         /* how many of them there were at first */
     bool plain_vast;              /* wild pointers point into very much there */
-    bool wild_changed;            /* some variable is wild that was not, or is no more */
+    id_list wild_turned;          /* instances of which a variable has become wild, or is so no more; all: they may be any */
+    bool wild_turned_all;
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -284,6 +287,13 @@ static inline void graph_next_step(pta *p)
 static inline set_world graph_world(const pta *p)
 {
     return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true, p->options.wild_at / SET_PRONE};
+}
+
+/* A node has become wild, or is so no more. */
+static inline void graph_note_wild(pta *p, uint32_t node)
+{
+    uint32_t instance = p->nodes.data[node].instance;
+    if (instance != UINT32_MAX && !p->options.once) vec_push(&p->wild_turned, instance);
 }
 
 /* A node has got or lost something. */
@@ -446,11 +456,9 @@ uint32_t context_intern(pta *p, graph_context context);
 
 /* Notes which variables are wild in `plain`. */
 void prone_note_plain(pta *p, const pta *plain);
-/* Whether that may not be what was noted. */
-bool prone_is_stale(const pta *p, const pta *plain);
 /* For the variables of a new instance. */
 void prone_begin(pta *p, uint32_t instance);
-/* When that has changed, before delete_run; for solve_consider, after it: those that are prone now. */
-void prone_follow_plain(pta *p, const pta *plain, id_list *due);
+/* When `plain` has changed, before delete_run; for solve_consider, after it: those that are prone now. */
+void prone_follow_plain(pta *p, pta *plain, id_list *due);
 
 #endif

@@ -23,25 +23,21 @@ static uint64_t name_of(const pta *p, const graph_instance *i)
     return hash & ~(1ull << 63);
 }
 
-/* Those of its variables that are wild. */
+/* The variables of an instance that are wild. */
 static void note_instance(pta *p, const pta *plain, const graph_instance *i)
 {
     uint32_t count = plain->program->funcs.data[i->func].var_count, first = p->plain_wild.len;
     for (uint32_t v = 0; v < count; v++)
         if (set_is_wild(&plain->nodes.data[graph_component(plain, graph_var(i, v))].set)) vec_push(&p->plain_wild, v);
-    if (p->plain_wild.len == first) return;
+    uint64_t name = name_of(plain, i);
+    if (p->plain_wild.len == first && map_get(&p->plain_wild_of, name) == MAP_NONE) return;
     vec_push(&p->plain_wild, UINT32_MAX); /* the end */
-    *map_at(&p->plain_wild_of, name_of(plain, i)) = first;
+    *map_at(&p->plain_wild_of, name) = first;
 }
 
-static bool is_vast(const pta *plain)
+static bool is_vast(const pta *p, const pta *plain)
 {
-    return plain->nodes.data[graph_component(plain, plain->wilderness)].set.len > 2 * plain->options.wild_at;
-}
-
-bool prone_is_stale(const pta *p, const pta *plain)
-{
-    return is_vast(plain) ? plain->wild_changed || !p->plain_vast : p->plain_vast;
+    return plain->nodes.data[graph_component(plain, plain->wilderness)].set.len > 2 * p->options.wild_at;
 }
 
 void prone_note_plain(pta *p, const pta *plain)
@@ -49,9 +45,10 @@ void prone_note_plain(pta *p, const pta *plain)
     map_free(&p->plain_wild_of);
     p->plain_wild_of = (map64){0};
     vec_clear(&p->plain_wild);
-    p->plain_vast = is_vast(plain);
+    p->plain_vast = is_vast(p, plain);
     for (uint32_t i = 0; p->plain_vast && i < plain->instances.len; i++)
         note_instance(p, plain, &plain->instances.data[i]);
+    p->plain_noted = p->plain_wild.len;
 }
 
 static const uint32_t *prone_variables(const pta *p, const graph_instance *i)
@@ -79,18 +76,54 @@ static void turn(pta *p, uint32_t node, id_list *due)
         delete_question(p, node, 0);
 }
 
-void prone_follow_plain(pta *p, const pta *plain, id_list *due)
+static void follow_instance(pta *p, const graph_instance *i, id_list *due)
 {
-    prone_note_plain(p, plain);
-    for (uint32_t k = 0; k < p->instances.len; k++) {
-        const graph_instance *i = &p->instances.data[k];
-        const uint32_t *var = prone_variables(p, i);
-        uint32_t count = p->program->funcs.data[i->func].var_count;
-        for (uint32_t v = 0; v < count; v++) {
-            bool prone = *var == v;
-            uint32_t node = graph_var(i, v);
-            if (prone != p->nodes.data[node].set.prone) turn(p, node, due);
-            var += prone;
-        }
+    const uint32_t *var = prone_variables(p, i);
+    uint32_t count = p->program->funcs.data[i->func].var_count;
+    for (uint32_t v = 0; v < count; v++) {
+        bool prone = *var == v;
+        uint32_t node = graph_var(i, v);
+        if (prone != p->nodes.data[node].set.prone) turn(p, node, due);
+        var += prone;
     }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Those of `plain` in which a variable is wild that was not, or is no more, as functions. */
+static void turned_functions(pta *p, pta *plain, id_list *funcs)
+{
+    id_list *turned = &plain->wild_turned;
+    qsort(turned->data, turned->len, sizeof *turned->data, by_number);
+    for (uint32_t k = 0; k < turned->len; k++) {
+        if (k && turned->data[k] == turned->data[k - 1]) continue;
+        const graph_instance *i = &plain->instances.data[turned->data[k]];
+        note_instance(p, plain, i);
+        vec_push(funcs, i->func);
+    }
+    if (funcs->len > 1) qsort(funcs->data, funcs->len, sizeof *funcs->data, by_number);
+}
+
+void prone_follow_plain(pta *p, pta *plain, id_list *due)
+{
+    bool vast = is_vast(p, plain);
+    if (!vast && !p->plain_vast) return;
+    if (vast != p->plain_vast || plain->wild_turned_all || p->plain_wild.len > 2 * p->plain_noted + 1000) {
+        prone_note_plain(p, plain);
+        for (uint32_t i = 0; i < p->instances.len; i++)
+            follow_instance(p, &p->instances.data[i], due);
+        return;
+    }
+    id_list funcs = {0};
+    if (plain->wild_turned.len) turned_functions(p, plain, &funcs);
+    for (uint32_t f = 0; f < funcs.len; f++) {
+        const id_list *of = &p->instances_of.data[funcs.data[f]];
+        for (uint32_t k = 0; (!f || funcs.data[f] != funcs.data[f - 1]) && k < of->len; k++)
+            follow_instance(p, &p->instances.data[of->data[k]], due);
+    }
+    vec_free(&funcs);
 }

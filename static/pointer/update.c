@@ -27,7 +27,7 @@ static int begin_anew(pta *p, bool current, race_error *error)
     *p = *fresh;
     *fresh = old;
     p->begun = old.begun + 1;
-    p->wild_changed = true;
+    p->wild_turned_all = true;
     p->follow = old.follow;
     fresh->follow = NULL;
     pta_close(fresh);
@@ -176,8 +176,10 @@ static int change(pta *p, const update_plan *plan, const bool *before, race_erro
     id_list uses = {0}, moved = {0}, prone = {0};
     retarget_list targets = {0};
     bool current = p->plain && !p->stale;
+    p->wild_turned_all = false;
+    vec_clear(&p->wild_turned);
     if (current) {
-        p->plain->targets_changed = p->plain->wild_changed = false;
+        p->plain->targets_changed = false;
         if (change(p->plain, plan, before, error)) return -1;
         for (uint32_t i = 0; i < plan->edits.len; i++)
             *dead_flag(p, &plan->edits.data[i]) = before[i];
@@ -188,7 +190,7 @@ static int change(pta *p, const update_plan *plan, const bool *before, race_erro
         for (uint32_t i = 0; i < targets.len; i++)
             if (targets.data[i].gone) delete_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
         if (p->plain->targets_changed) context_note_plain(p, p->plain);
-        if (prone_is_stale(p, p->plain)) prone_follow_plain(p, p->plain, &prone);
+        prone_follow_plain(p, p->plain, &prone);
     }
     if (!p->stale) {
         change_needs(p, plan, false);
