@@ -21,9 +21,13 @@ static int open_plain(pta *p, pta *plain, race_error *error)
     }
     pta_options options = p->options;
     options.context = PTA_CONTEXT_NONE;
+    options.wild_at -= options.wild_at / 4; /* there are fewer objects without contexts */
     p->plain = plain;
     if (!plain && analysis_open(p->program, &options, NULL, &p->plain, error)) return -1;
     context_note_plain(p, p->plain);
+    prone_note_plain(p, p->plain);
+    for (uint32_t i = 0; i < p->instances.len; i++) /* the roots */
+        prone_begin(p, i);
     if (!p->options.once) return 0;
     for (uint32_t i = 0; i < p->plain->asked.len; i++)
         vec_push(&p->asked, (heap_ask){p->plain->asked.data[i].size, p->plain->asked.data[i].call, HEAP_NO_SHAPE});
@@ -121,6 +125,9 @@ void pta_close(pta *p)
     vec_free(&p->pointer_calls);
     map_free(&p->plain_calls);
     vec_free(&p->plain_targets);
+    map_free(&p->plain_wild_of);
+    vec_free(&p->plain_wild);
+    vec_free(&p->wild_turned);
     solve_close(p);
     delete_close(p);
     holders_free(p);

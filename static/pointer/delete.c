@@ -298,7 +298,9 @@ static void hush(pta *p, uint32_t node)
 {
     uint32_t tells = p->nodes.data[node].tells;
     p->nodes.data[node].tells = 0;
-    if (tells) delete_edge(p, tells - 1);
+    if (!tells) return;
+    graph_note_wild(p, node);
+    delete_edge(p, tells - 1);
 }
 
 /* A key goes; a class with all keys of its object. After SET_WILD, what lay dormant goes where it has not been sent. */

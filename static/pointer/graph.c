@@ -100,7 +100,7 @@ pta_key graph_transfer(const pta *p, pta_key key, const graph_label *label)
 uint32_t graph_add_node(pta *p)
 {
     uint32_t node = p->nodes.len;
-    vec_push(&p->nodes, (graph_node){.component = node, .next = node});
+    vec_push(&p->nodes, (graph_node){.component = node, .next = node, .instance = UINT32_MAX});
     return node;
 }
 
@@ -109,6 +109,7 @@ void graph_make_wild(pta *p, uint32_t component)
     if (p->nodes.data[component].tells) return;
     uint32_t edge = graph_add_edge(p, component, p->wilderness, graph_label_of(p, 0, PTA_LOOSE), UINT32_MAX, NO_KEY);
     p->nodes.data[component].tells = edge + 1;
+    graph_note_wild(p, component);
     p->made_wild++;
 }
 
@@ -184,6 +185,12 @@ void graph_remove_edge(pta *p, uint32_t edge)
 
 /* --- instances ---------------------------------------------------------------------------------------------------------------- */
 
+static void add_variable(pta *p, uint32_t instance)
+{
+    uint32_t node = graph_add_node(p);
+    p->nodes.data[node].instance = instance;
+}
+
 uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
 {
     uint32_t *at = map_at(&p->instance_map, (uint64_t)func << 32 | context);
@@ -193,11 +200,12 @@ uint32_t graph_instance_of(pta *p, uint32_t func, uint32_t context)
     graph_instance instance = {.func = func, .context = context, .first_node = p->nodes.len, .first_use = p->uses.len,
                                .vars = f->var_count, .stmts = f->stmts.len};
     for (uint32_t i = 0; i < f->var_count; i++)
-        graph_add_node(p);
+        add_variable(p, p->instances.len);
     for (uint32_t i = 0; i < f->stmts.len; i++)
         vec_push(&p->uses, (graph_use){.instance = p->instances.len, .stmt = i, .edges = NO_EDGE});
     vec_push(&p->instances_of.data[func], p->instances.len);
     vec_push(&p->instances, instance);
+    prone_begin(p, p->instances.len - 1);
     return p->instances.len - 1;
 }
 
@@ -219,7 +227,7 @@ void graph_grow_instances(pta *p, uint32_t func)
         uint32_t id = p->instances_of.data[func].data[k];
         graph_instance *i = &p->instances.data[id];
         for (uint32_t n = stretch(&i->more_vars, i->vars, f->var_count, p->nodes.len); n; n--)
-            graph_add_node(p);
+            add_variable(p, id);
         uint32_t first = p->uses.len, more = stretch(&i->more_stmts, i->stmts, f->stmts.len, first);
         for (uint32_t n = 0; n < more; n++)
             vec_push(&p->uses, (graph_use){.instance = id, .stmt = i->more_stmts.data[i->more_stmts.len - 1].at + n, .edges = NO_EDGE});

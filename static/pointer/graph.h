@@ -49,6 +49,7 @@ typedef struct {
     uint32_t component; /* a node; its own number when it is the component's name */
     uint32_t next;      /* the component's members in a ring */
     uint32_t level;     /* order of propagation */
+    uint32_t instance;  /* whose variable it is; UINT32_MAX: nobody's */
     uint32_t tells;     /* + 1: it is wild, and this edge to the wilderness says into what; 0: none */
     bool dirty, woken;  /* in a list of graph->levels, in graph->woken */
     bool used;          /* some member has uses */
@@ -183,6 +184,12 @@ struct pta {
     map64 plain_calls;            /* what each of them goes to without contexts: number in plain_targets, context.c */
     id_list plain_targets;
     bool targets_changed;         /* what calls through pointers go to may not be what it was */
+    map64 plain_wild_of;          /* what is wild without contexts, by instance: prone.c */
+    id_list plain_wild;
+    uint32_t plain_noted;         /* how many of them there were at first */
+    bool plain_vast;              /* wild pointers point into very much there */
+    id_list wild_turned;          /* instances of which a variable has become wild, or is so no more; all: they may be any */
+    bool wild_turned_all;
     VEC(id_list) levels; /* components with a delta, by level */
     uint32_t lowest;     /* level below which none has one */
     id_list woken;       /* components with fresh keys */
@@ -279,7 +286,14 @@ static inline void graph_next_step(pta *p)
 
 static inline set_world graph_world(const pta *p)
 {
-    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true};
+    return (set_world){p->shapes.data, p->wild.data, p->options.wild_at, true, p->options.wild_at / SET_PRONE};
+}
+
+/* A node has become wild, or is so no more. */
+static inline void graph_note_wild(pta *p, uint32_t node)
+{
+    uint32_t instance = p->nodes.data[node].instance;
+    if (instance != UINT32_MAX && !p->options.once) vec_push(&p->wild_turned, instance);
 }
 
 /* A node has got or lost something. */
@@ -351,6 +365,8 @@ void solve_rederive(pta *p, const lost_fact *lost, uint32_t count);
 void solve_wake_objects(pta *p, const uint32_t *objects, uint32_t count);
 /* A node that was wild is so no more: what it has goes on its way, and it gets all that its neighbours have. */
 void solve_wake(pta *p, uint32_t node);
+/* Nodes that may be wild now for what they have. */
+void solve_consider(pta *p, const uint32_t *nodes, uint32_t count);
 
 /* --- delete.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -435,5 +451,14 @@ void context_note_plain(pta *p, const pta *plain);
  * round, so that all that they call gets another context; and of others, what only SET_WILD makes them call. */
 void context_changed(const pta *p, const pta *plain, id_list *uses, retarget_list *targets);
 uint32_t context_intern(pta *p, graph_context context);
+
+/* --- prone.c ----------------------------------------------------------------------------------------------------------- */
+
+/* Notes which variables are wild in `plain`. */
+void prone_note_plain(pta *p, const pta *plain);
+/* For the variables of a new instance. */
+void prone_begin(pta *p, uint32_t instance);
+/* When `plain` has changed, before delete_run; for solve_consider, after it: those that are prone now. */
+void prone_follow_plain(pta *p, pta *plain, id_list *due);
 
 #endif

@@ -20,7 +20,8 @@
  *   offset.h     places inside an object: exact bytes and strided classes, as one number
  *   set.c        points-to sets with the age of each fact
  *   graph.c      nodes, edges, instances of functions; cells.c: words of memory
- *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to
+ *   context.c    context_none.c, context_origin.c, context_cfa.c: which instance a call goes to;
+ *                prone.c: what is wild without contexts
  *   analysis.c   opening an analysis and asking it; view.c: the numbers that answers are in;
  *                words.c: words of memory
  *   update.c     changes: what goes, then what comes

@@ -144,7 +144,7 @@ static uint64_t rank_over(search *s, uint32_t edge, pta_key key, uint64_t young)
 static uint64_t rank_by_itself(search *s, uint32_t node, uint64_t young)
 {
     const pta_set *set = &s->p->nodes.data[node].set;
-    uint32_t most = s->p->options.wild_at, enough = 0, left = set->loose, last = 0;
+    uint32_t most = set_wild_at(set, graph_world(s->p)), enough = 0, left = set->loose, last = 0;
     uint64_t rank = 0;
     for (uint32_t i = 0; i < set->len && enough <= most && enough + left > most; i++) {
         if (!set_is_loose(set->keys[i]) || key_object(set->keys[i]) == last) continue;

@@ -158,6 +158,8 @@ static pta_set join_sets(const pta *p, const uint32_t *components, uint32_t coun
 {
     pta_set all = {0};
     key_list keys = {0}, added = {0};
+    for (uint32_t i = 0; i < count; i++)
+        all.prone |= p->nodes.data[components[i]].set.prone;
     for (uint32_t i = 0; i < count; i++) {
         const pta_set *set = &p->nodes.data[components[i]].set;
         vec_reserve(&keys, keys.len + set->len);

@@ -59,7 +59,7 @@ static bool is_dropped(const pta_set *set, pta_key key, set_world world)
 {
     if (!world.drops || !wild_covers(set, key, world)) return false;
     bool by_itself = set->reasons && set->reasons[0] == SET_NO_REASON;
-    return !by_itself || set->loose > 2 * world.wild_at || !set_is_loose(key);
+    return !by_itself || set->loose > 2 * set_wild_at(set, world) || !set_is_loose(key);
 }
 
 /* A key that is not there would not change anything. */
@@ -304,7 +304,7 @@ void set_add_for(pta_set *set, const pta_key *keys, const uint32_t *reasons, uin
         set->loose += g.class != old && set_is_loose(key_make(object, g.class)) && !(old && set_is_loose(key_make(object, old)));
         at = to;
     }
-    add_wild(set, world.wild_at, added, first);
+    add_wild(set, set_wild_at(set, world), added, first);
     uint32_t fresh = added->len - first;
     if (!fresh) return;
     make_room(set, set->len + fresh, reasons || set->reasons);

@@ -10,6 +10,7 @@
  * objects that some wild pointer may point into, at whatever place. These objects are the same for all of them, so that sets
  * stay small where the analysis knows next to nothing. */
 enum { SET_WILD_OBJECT = 1, SET_EXTERNAL_OBJECT = 2, SET_WILD_AT = 32 /* more objects than this, as a rule */ };
+enum { SET_PRONE = 4 /* so many times fewer make a prone set wild */ };
 
 typedef struct {
     pta_key *keys;
@@ -18,6 +19,7 @@ typedef struct {
     uint32_t len, cap;
     uint32_t loose; /* objects with a loose class */
     bool tame;      /* never wild: it lists what others leave to SET_WILD */
+    bool prone;     /* wild without contexts: prone.c */
 } pta_set;
 
 typedef VEC(pta_key) key_list;
@@ -27,6 +29,7 @@ typedef struct { /* what sets have to know of objects, by their numbers */
     const uint8_t *wild; /* SET_IN_WILD, SET_IS_CODE */
     uint32_t wild_at;    /* a set with more loose classes is wild */
     bool drops;          /* what SET_WILD covers is not added */
+    uint32_t prone_at;   /* a prone set with more is wild */
 } set_world;
 
 enum { SET_NO_REASON = UINT32_MAX }; /* no one edge: a closure of what several brought, or SET_WILD of a set by itself */
@@ -47,6 +50,12 @@ static inline bool set_is_loose(pta_key key)
 {
     uint32_t step = offset_step(key_offset(key));
     return step && step <= 8 && key_object(key) > SET_EXTERNAL_OBJECT;
+}
+
+/* As many loose classes do not make it wild. */
+static inline uint32_t set_wild_at(const pta_set *set, set_world world)
+{
+    return set->prone ? world.prone_at : world.wild_at;
 }
 
 void set_free(pta_set *set);

@@ -440,6 +440,14 @@ void solve_wake(pta *p, uint32_t node)
     vec_free(&normal);
 }
 
+void solve_consider(pta *p, const uint32_t *nodes, uint32_t count)
+{
+    prepare_lanes(p);
+    for (uint32_t i = 0; i < count; i++)
+        vec_push(&p->lanes[0].touched, nodes[i]);
+    finish_step(p);
+}
+
 /* The keys that a use has seen, sorted: of loads, stores and calls that pass something. */
 static void seen_keys(const pta *p, uint32_t use, key_list *out)
 {

@@ -69,7 +69,7 @@ static bool is_wild_by_itself(const pta *p, const pta_set *set, uint64_t below, 
         loose++;
         if (set->ranks[i] > *rank) *rank = set->ranks[i];
     }
-    return loose > p->options.wild_at;
+    return loose > set_wild_at(set, graph_world(p));
 }
 
 static bool is_joint(const pta *p, uint32_t node, pta_key key, uint64_t below, uint64_t *rank)

@@ -27,6 +27,7 @@ static int begin_anew(pta *p, bool current, race_error *error)
     *p = *fresh;
     *fresh = old;
     p->begun = old.begun + 1;
+    p->wild_turned_all = true;
     p->follow = old.follow;
     fresh->follow = NULL;
     pta_close(fresh);
@@ -172,9 +173,11 @@ static void insert_statement(pta *p, uint32_t func, uint32_t stmt, id_list *uses
  * get another context are deleted and inserted. */
 static int change(pta *p, const update_plan *plan, const bool *before, race_error *error)
 {
-    id_list uses = {0}, moved = {0};
+    id_list uses = {0}, moved = {0}, prone = {0};
     retarget_list targets = {0};
     bool current = p->plain && !p->stale;
+    p->wild_turned_all = false;
+    vec_clear(&p->wild_turned);
     if (current) {
         p->plain->targets_changed = false;
         if (change(p->plain, plan, before, error)) return -1;
@@ -187,6 +190,7 @@ static int change(pta *p, const update_plan *plan, const bool *before, race_erro
         for (uint32_t i = 0; i < targets.len; i++)
             if (targets.data[i].gone) delete_call(p, targets.data[i].use, targets.data[i].func, set_wild_key());
         if (p->plain->targets_changed) context_note_plain(p, p->plain);
+        prone_follow_plain(p, p->plain, &prone);
     }
     if (!p->stale) {
         change_needs(p, plan, false);
@@ -202,6 +206,7 @@ static int change(pta *p, const update_plan *plan, const bool *before, race_erro
         *dead = true;
     }
     if (!p->stale && !delete_run(p)) p->stale = true;
+    if (!p->stale && prone.len) solve_consider(p, prone.data, prone.len);
     switch_program(p, plan, true);
     if (!p->stale) {
         change_needs(p, plan, true);
@@ -225,6 +230,7 @@ static int change(pta *p, const update_plan *plan, const bool *before, race_erro
     }
     vec_free(&uses);
     vec_free(&moved);
+    vec_free(&prone);
     vec_free(&targets);
     p->toil = 0;
     p->most = p->options.algorithm == PTA_IPA ? 10000 + 2 * p->scratch : 0;

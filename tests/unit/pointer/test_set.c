@@ -13,7 +13,7 @@ enum { FIRST = SET_EXTERNAL_OBJECT + 1, FAR = FIRST + SHAPES, LAST = FAR, MANY =
 static uint64_t chance = 88172645463325252ull;
 static const pta_shape *shapes[MANY + 1];
 static uint8_t wild[MANY + 1];
-static const set_world world = {shapes, wild, SET_WILD_AT, false};
+static const set_world world = {shapes, wild, SET_WILD_AT, false, SET_WILD_AT};
 
 void setUp(void)
 {
@@ -456,7 +456,7 @@ static void test_a_set_knows_the_reasons_of_its_keys(void)
 {
     const pta_shape *shapes[4] = {NULL};
     uint8_t wild[4] = {0};
-    set_world world = {shapes, wild, 48, true};
+    set_world world = {shapes, wild, 48, true, 48};
     pta_set set = {0};
     key_list added = {0};
     pta_key one = key_make(3, offset_exact(16));

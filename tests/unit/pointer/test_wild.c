@@ -1,6 +1,6 @@
 /* Wild pointers and edits: what an update leaves is what an analysis from scratch finds, asked of programs that are
  * made of statements by hand, with a low threshold for wild pointers. */
-#include "static/pointer/program.h"
+#include "static/pointer/delete.h"
 
 #include <unity.h>
 
@@ -73,11 +73,16 @@ static void open_analysis(pta_context_kind context, pta_algorithm algorithm)
 static void is_from_scratch(void)
 {
     race_error error;
-    pta *fresh;
-    TEST_ASSERT_EQUAL_INT(0, pta_open(program, &options, &fresh, &error));
-    uint64_t updated = pta_relation_hash(analysis), scratch = pta_relation_hash(fresh);
-    pta_close(fresh);
-    TEST_ASSERT_EQUAL_HEX64(scratch, updated);
+    uint64_t updated = pta_relation_hash(analysis);
+    for (int once = 0; once < 2; once++) {
+        pta *fresh;
+        pta_options other = options;
+        other.once = once;
+        TEST_ASSERT_EQUAL_INT(0, pta_open(program, &other, &fresh, &error));
+        uint64_t scratch = pta_relation_hash(fresh);
+        pta_close(fresh);
+        TEST_ASSERT_EQUAL_HEX64(scratch, updated);
+    }
 }
 
 static uint32_t instances_of(uint32_t of)
@@ -248,6 +253,85 @@ static void test_what_is_younger_supports_a_fact_unless_it_depends_on_it(void)
         }
 }
 
+static void call_with(uint32_t callee, uint32_t arg)
+{
+    pta_call call = {.func = callee, .target = {PTA_NO_VAR, 0}, .ret = PTA_NO_VAR, .ret2 = PTA_NO_VAR, .caller = func};
+    for (unsigned i = 0; i < PTA_PARAMS; i++)
+        call.args[i] = (pta_operand){i ? PTA_NO_VAR : arg, 0};
+    add(func, (pta_stmt){.kind = PTA_CALL, .ref = program_add_call(program, call)});
+}
+
+/* How many instances of a function get a wild pointer. */
+static uint32_t wild_instances(uint32_t of)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < analysis->instances_of.data[of].len; i++) {
+        const graph_instance *instance = &analysis->instances.data[analysis->instances_of.data[of].data[i]];
+        count += instance->live && set_is_wild(&analysis->nodes.data[graph_var(instance, PTA_RDI)].set);
+    }
+    return count;
+}
+
+enum { CALLS = 3, EACH = 2 };
+
+/* A function that is called with pointers into some objects, EACH per call, and hands them on from variable to variable. Returns it;
+ * `stmts`: the CALLS * EACH statements that say where they point. */
+static uint32_t add_meeting_point(uint32_t vars, uint32_t *stmts)
+{
+    uint32_t taker = program_add_func(program, "taker", NULL, 0), from = PTA_RDI;
+    program->funcs.data[taker].needs = 1 << PTA_RDI;
+    for (uint32_t v = 0; v < vars; v++) {
+        uint32_t to = program_new_var(program, taker);
+        add(taker, (pta_stmt){.kind = PTA_COPY, .dst = {to, 0}, .src = {from, 0}});
+        from = to;
+    }
+    add(taker, (pta_stmt){.kind = PTA_STORE, .dst = {from, 0}, .src = {from, 0}});
+    add(taker, (pta_stmt){.kind = PTA_LOAD, .dst = {PTA_RET, 0}, .src = {from, 0}});
+    for (unsigned c = 0; c < CALLS; c++) {
+        uint32_t var = program_new_var(program, func);
+        for (unsigned i = 0; i < EACH; i++)
+            *stmts++ = points_into_new(var);
+        call_with(taker, var);
+    }
+    return taker;
+}
+
+/* With contexts each call is an instance, of which none points into more objects than WILD_AT. But all of them together do. */
+static void test_a_pointer_that_is_wild_without_contexts_is_so_with_few_objects(void)
+{
+    uint32_t stmts[CALLS * EACH], taker = add_meeting_point(3, stmts);
+    edits_are_from_scratch(stmts, CALLS * EACH);
+    for (int algorithm = PTA_IPA; algorithm <= PTA_REACH; algorithm++) {
+        open_analysis(PTA_CONTEXT_CFA, (pta_algorithm)algorithm);
+        TEST_ASSERT_EQUAL_UINT32(CALLS, wild_instances(taker));
+        for (unsigned i = 0; i < CALLS * EACH; i++) {
+            edit(stmts[i], false);
+            is_from_scratch();
+            if (i == 0) TEST_ASSERT_EQUAL_UINT32(CALLS, wild_instances(taker));
+            if (i > 0) TEST_ASSERT_EQUAL_UINT32(0, wild_instances(taker)); /* they point into too few, all together */
+        }
+        for (unsigned i = 0; i < CALLS * EACH; i++) {
+            edit(stmts[i], true);
+            is_from_scratch();
+        }
+        TEST_ASSERT_EQUAL_UINT32(CALLS, wild_instances(taker));
+        pta_close(analysis);
+        analysis = NULL;
+    }
+}
+
+/* What hangs on a prone pointer does not fall with one of its objects. */
+static void test_a_prone_pointer_stays_wild_without_one_of_its_objects(void)
+{
+    enum { VARS = 300 };
+    uint32_t stmts[CALLS * EACH], taker = add_meeting_point(VARS, stmts);
+    open_analysis(PTA_CONTEXT_CFA, PTA_IPA);
+    edit(stmts[0], false);
+    TEST_ASSERT_EQUAL_UINT32(CALLS, wild_instances(taker));
+    TEST_ASSERT_LESS_THAN_UINT64(VARS, analysis->deletion->work);
+    is_from_scratch();
+}
+
 /* What wild pointers do is no part of the program: results rely on it. */
 static void test_what_wild_pointers_do_cannot_be_edited(void)
 {
@@ -272,6 +356,8 @@ int main(void)
     RUN_TEST(test_a_pointer_stores_nothing_next_to_its_variable_whether_it_was_wild_before_or_not);
     RUN_TEST(test_a_wrapper_that_a_pointer_called_before_it_was_wild_has_no_instance_of_its_own);
     RUN_TEST(test_a_call_that_is_wild_with_contexts_only_follows_what_it_calls_without);
+    RUN_TEST(test_a_pointer_that_is_wild_without_contexts_is_so_with_few_objects);
+    RUN_TEST(test_a_prone_pointer_stays_wild_without_one_of_its_objects);
     RUN_TEST(test_what_is_younger_supports_a_fact_unless_it_depends_on_it);
     return UNITY_END();
 }
