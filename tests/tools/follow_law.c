@@ -265,7 +265,8 @@ static void take_begin(void *with, uint32_t site, uint32_t context)
 {
     begins *b = with;
     uint32_t *known = map_at(&b->known, (uint64_t)site << 32 | context);
-    if (*known == MAP_NONE) b->hash += map_hash(map_hash((uint64_t)site << 32 | context) + ((uint64_t)b->func << 32 | b->var));
+    if (*known == MAP_NONE)
+        b->hash += map_hash(map_hash((uint64_t)site << 32 | context) + ((uint64_t)b->func << 32 | b->var));
     *known = 1;
 }
 
@@ -377,8 +378,9 @@ static bool set_option(law *l, const char *name, const char *value)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: follow_law [--context C] [--wild N] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
-                    "[--times] [--check] [--programs] FILE...\n");
+    fprintf(stderr,
+            "usage: follow_law [--context C] [--wild N] [--threads N]... [--edits N] [--comparisons N] [--seed N] "
+            "[--times] [--check] [--programs] FILE...\n");
     return 2;
 }
 
