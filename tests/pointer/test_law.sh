@@ -35,6 +35,7 @@ for level in O0 O2; do
     for context in none origin cfa:1; do
         for algorithm in ipa reset reach; do
             law --edits 60 --batch 1 --wild 1 "$work/wild-$level"
+            law --edits 60 --batch 1 --wild 4 "$work/wild-$level" # fewer without contexts, and of prone pointers
             law --edits 100 --batch 30 --wild 2 --threads 1 --threads 2 "$work/wild-$level"
         done
     done
