@@ -13,11 +13,15 @@ for program in preempt pairs; do
         gcc $options -g -mno-red-zone -pthread "$RACE_SOURCE/tests/probe/$program.c" -o $program 2>"$work/build" || fail "$(head -1 "$work/build")"
         "$RACE_TOOLS/makeplan" plans ./$program >"$work/out" || fail "no plan"
         native=$(./$program)
-        run env RACE_OPTIONS="-plan $work/plans -exit_code 0" LD_PRELOAD="$RACE_BUILD/librace_probe.so" ./$program
-        checks=$((checks + 1))
-        [ "$code" = 0 ] || fail "$options: $program: exit code $code: $(tail -3 "$work/out" "$work/err")"
-        [ "$(cat "$work/out")" = "$native" ] || fail "$options: $program: $(cat "$work/out") instead of $native"
-        [ $program = pairs ] || grep -q 'sites ran unchecked after a handler' "$work/err" || fail "$options: $program: $(head -3 "$work/err")"
+        for try in 1 2 3 4 5; do # where a signal comes is not said, and on a busy machine few do
+            run env RACE_OPTIONS="-plan $work/plans -exit_code 0" LD_PRELOAD="$RACE_BUILD/librace_probe.so" ./$program
+            checks=$((checks + 1))
+            [ "$code" = 0 ] || fail "$options: $program: exit code $code: $(tail -3 "$work/out" "$work/err")"
+            [ "$(cat "$work/out")" = "$native" ] || fail "$options: $program: $(cat "$work/out") instead of $native"
+            [ $program = preempt ] || break
+            ! grep -q 'sites ran unchecked after a handler' "$work/err" || break
+        done
+        [ $program = pairs ] || grep -q 'sites ran unchecked after a handler' "$work/err" || fail "$options: $program, try $try: no handler came in between"
     done
 done
 finish
