@@ -10,7 +10,7 @@ cd "$work" || exit 1
 gcc -g -O1 -fno-pie -no-pie -pthread "$RACE_SOURCE/tests/probe/room.c" -o room || fail "room.c does not compile"
 setarch -R true 2>/dev/null || skip "addresses cannot be kept from being random here"
 ./room >native || fail "room.c does not run alone"
-for how in "" "setarch -R"; do # in one order, and in most of the others
+for how in "" "setarch -R"; do # the heap begins somewhere behind the program, or right there
     expect 66 $how "$RACE" run ./room
     has "there is room"
     [ "$(grep -c '^WARNING: race: data race' "$work/err")" -gt 0 ] || fail "the race is not reported"
