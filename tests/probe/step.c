@@ -119,6 +119,7 @@ __attribute__((noinline)) static long kinds(volatile int *at)
         "pushq 136(%%r15)\n popq 144(%%r15)\n"
         "test $1, %%r12b\n je 3f\n mov (%%r15), %%ecx\n 3: add %%rcx, %%rax\n" /* no room */
         "lea 200(%%r15), %%rdi\n test $1, %%r12b\n je 4f\n stosb\n 4: add $1, %%rax\n"
+        "test $1, %%r12b\n je 5f\n lock\n 5: incl 204(%%r15)\n" /* a jump over a prefix: a trap at each of the two */
         "call 7f\n jmp 8f\n 7: mov 148(%%r15), %%ecx\n add %%ecx, 152(%%r15)\n ret\n 8: add %%rcx, %%rax\n"
         "cmp $2, %%r12\n jb 0b\n"
         "9: mov %%rax, %0\n"
