@@ -234,7 +234,7 @@ static void walk(debug_index *index, range_list *ranges, Dwarf_Die *parent, uint
         visit(index, ranges, &die, context, depth);
 }
 
-static debug_index *index_get(const image *img)
+debug_index *index_get(const image *img)
 {
     image_dwarf *dwarf = dwarf_get(img);
     if (dwarf->index) return dwarf->index;

@@ -7,6 +7,7 @@
  *   debug.c   the index of functions and globals
  *   scope.c   what is inside a function: variables, inlined calls
  *   type.c    types
+ *   held.c    pointers in registers
  *
  * Damaged DWARF can point anywhere: every walk has a bound on depth and takes its steps from `dwarf->steps`, which is
  * proportional to the size of the DWARF. */

@@ -271,6 +271,19 @@ const image_type *image_struct_of_size(const image *img, uint64_t size);
 const image_type *image_struct_named(const image *img, const char *name);
 uint32_t image_globals(const image *img, const image_variable **all);
 
+/* Whether any type of the debug information may be atomic; false is sure. */
+bool image_has_atomics(const image *img);
+
+typedef struct { /* what a variable or parameter of optimised code points to, an inlined function's too, while it is in a register */
+    uint64_t start, end; /* code */
+    uint8_t reg;         /* DWARF's number */
+    int64_t plus;        /* the pointer is the register and this */
+    const image_type *type; /* that it points to */
+} image_held;
+typedef bool image_wanted(const void *with, const image_type *type); /* must not ask the image */
+/* Those that point to types that are wanted, by `start`; free() them. Returns their number. */
+uint32_t image_held_pointers(const image *img, image_wanted *wanted, const void *with, image_held **out);
+
 /* Damaged debug records that were passed over so far (`unread` counts those met while opening). */
 uint32_t image_debug_unread(const image *img);
 

@@ -78,6 +78,8 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
     return hash_number(hash, 0);
 }
 
+debug_index *index_get(const image *img); /* the image's lock is held */
+
 /* The context of what is inside an entry called `name`; the lowest bit says that it is in namespace std. */
 uint64_t context_inside(uint64_t context, const char *name);
 uint64_t context_of(const debug_index *index, Dwarf_Die *die);

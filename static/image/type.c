@@ -4,6 +4,7 @@
  * their name in its context, size, place in the source and members. An incomplete struct is taken as the only
  * definition of that name anywhere in the image, if there is one. Members are read after the struct is known, from a
  * list, so that types that refer to each other need no recursion. */
+#include "static/image/cursor.h"
 #include "static/image/index.h"
 
 enum { MAX_LINKS = 64, MAX_DIMENSIONS = 32, ATOMIC = 1, VOLATILE = 2 };
@@ -461,4 +462,43 @@ const image_type *type_of(debug_index *index, Dwarf_Die *die)
     if (!die_reference(index->dwarf, die, DW_AT_type, &target)) return NULL;
     type_entry *entry = type_from(index, &target);
     return entry ? &entry->type : NULL;
+}
+
+/* --- atomic ones -------------------------------------------------------------------------------------------------- */
+
+/* The tag stands in the list of abbreviations if any unit has one. */
+static bool has_tag(const dwarf_copy *copy, uint64_t tag)
+{
+    cursor c = {.at = copy->sections[SECTION_ABBREV].bytes};
+    if (!c.at) return false;
+    c.end = c.at + copy->sections[SECTION_ABBREV].size;
+    while (c.at < c.end && !c.bad) {
+        if (!cursor_uleb(&c)) continue; /* between two units */
+        if (cursor_uleb(&c) == tag) return true;
+        cursor_skip(&c, 1);
+        for (uint64_t name = 1, form = 1; !c.bad && (name || form);) {
+            name = cursor_uleb(&c);
+            form = cursor_uleb(&c);
+            if (form == DW_FORM_implicit_const) cursor_sleb(&c);
+        }
+    }
+    return c.bad;
+}
+
+static bool names_atomic(const dwarf_copy *copy)
+{
+    static const char word[] = "atomic"; /* of the typedefs of <stdatomic.h> and of std::atomic */
+    const uint8_t *bytes = copy->sections[SECTION_STR].bytes;
+    return bytes && memmem(bytes, copy->sections[SECTION_STR].size, word, sizeof word - 1);
+}
+
+bool image_has_atomics(const image *img)
+{
+    if (!img->has_debug) return false;
+    pthread_mutex_lock(&img->private->lock);
+    const image_dwarf *dwarf = dwarf_get(img);
+    bool has = has_tag(&dwarf->main, DW_TAG_atomic_type) || names_atomic(&dwarf->main) || has_tag(&dwarf->alt, DW_TAG_atomic_type) ||
+               names_atomic(&dwarf->alt);
+    pthread_mutex_unlock(&img->private->lock);
+    return has;
 }

@@ -18,6 +18,7 @@ typedef struct {
     plan_draft *draft;
     const lift_module *module;
     const place_options *options;
+    place_declared declared;
     const lift_func *func;
     bool is_atomic;  /* a function of std::atomic */
     uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
@@ -72,8 +73,7 @@ static bool fixed_address(const placer *p, const plan_action *a, const ir_insn *
     return base->op == IR_ADDRESS;
 }
 
-/* A variable that was declared atomic is accessed by plain moves too. Only those with a fixed address can be recognised
- * here; types of what pointers point to come with the pointer analysis. */
+/* A variable that was declared atomic is accessed by plain moves too. */
 static bool is_atomic_variable(const image *img, uint64_t addr, uint32_t size)
 {
     const image_variable *v = image_global_at(img, addr);
@@ -154,7 +154,7 @@ static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_op
     if (is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
     if (atomic || (fixed && (is_atomic_variable(img, addr, a->size) || is_guard(img, addr))) || p->is_atomic ||
-        is_in_atomic_header(img, at)) {
+        is_in_atomic_header(img, at) || (access && place_is_atomic(&p->declared, at, a))) {
         make_sync(a);
         return FATE_SYNC;
     }
@@ -398,10 +398,11 @@ static void place_function(placer *p)
     free(p->effect);
 }
 
-void place_every(const lift_module *module, const place_options *options, plan_draft *draft)
+void place_every(lift_module *module, const place_options *options, plan_draft *draft)
 {
     draft_start(draft, module->img);
     placer p = {.draft = draft, .module = module, .options = options};
+    place_declared_open(module, options->jobs, &p.declared);
     for (uint32_t i = 0; i < module->func_count; i++) {
         p.func = module->funcs[i];
         if (p.func->guessed)
@@ -409,6 +410,7 @@ void place_every(const lift_module *module, const place_options *options, plan_d
         else
             place_function(&p);
     }
+    place_declared_close(&p.declared);
     draft->functions = module->func_count;
     draft_finish(draft);
 }

@@ -3,6 +3,7 @@
  *   operand.c   the memory operands of one machine instruction, as actions of a plan
  *   every.c     place_every: a check at every access that another thread might touch
  *   draft.c     the plan while it is being made: sites, actions, sources, objects, strings
+ *   declared.c  which accesses are of what is declared as atomic
  *   opinion.c   what the analysis thinks of each instruction: warnings, and claims for an audit
  *   unwind.c    how to find callers, from the module's unwind tables
  *   write.c     its bytes, and the file
@@ -81,6 +82,19 @@ int place_ask(lift_module *module, int jobs, place_opinions *out, race_error *er
 const place_opinion *place_opinion_at(const place_opinions *all, uint64_t addr); /* or NULL */
 void place_opinions_free(place_opinions *all);
 
+/* --- declarations (declared.c) ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    VEC(uint64_t) atomics; /* instructions that access what is declared as atomic, by address */
+    image_held *held;      /* pointers to something atomic in registers, by address */
+    uint32_t held_count;
+    uint64_t longest;      /* bytes of code that one of them holds for, at most */
+} place_declared;
+void place_declared_open(lift_module *module, int jobs, place_declared *out);
+void place_declared_close(place_declared *d);
+/* Whether an access of the instruction at an address is of something that is declared as atomic, as far as debug information tells. */
+bool place_is_atomic(const place_declared *d, uint64_t addr, const plan_action *a);
+
 /* --- placement (every.c) ------------------------------------------------------------------------------------------ */
 
 /* A check at every access, except those that certainly are of this thread alone or of memory that nobody writes; atomic
@@ -90,8 +104,9 @@ typedef struct {
     bool only_warned; /* only accesses that take part in warnings are checked */
     bool claims; /* accesses that need no check become sites too, and what cannot race says so, with the reason as their claim:
                     for an audit */
+    int jobs;    /* 0: all cores */
 } place_options;
-void place_every(const lift_module *module, const place_options *options, plan_draft *draft);
+void place_every(lift_module *module, const place_options *options, plan_draft *draft);
 
 /* --- output (write.c) --------------------------------------------------------------------------------------------- */
 

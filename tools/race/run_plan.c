@@ -75,7 +75,7 @@ static int plan_image(const run_request *r, const image *img, const char *plans)
         place_opinions opinions = {0};
         bool only_warned = !strcmp(r->scope, "warned"), asked = only_warned || r->audit;
         if (asked && place_ask(module, (int)r->jobs, &opinions, &error) < 0) cli_error("%s: %s", img->path, error.text);
-        place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit}, &draft);
+        place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit, (int)r->jobs}, &draft);
         place_opinions_free(&opinions);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
         draft_free(&draft);
