@@ -20,7 +20,7 @@ typedef struct {
     const place_options *options;
     place_declared declared;
     const lift_func *func;
-    bool is_atomic;  /* a function of std::atomic */
+    bool is_atomic;  /* a function of std::atomic, or of Rust's */
     uint32_t *first; /* per machine instruction: its first IR_ACCESS, or 0 */
     uint32_t *next;  /* per IR instruction: the next IR_ACCESS of the same machine instruction, or 0 */
     uint32_t *effect; /* per machine instruction: what it writes, and EFFECT_*; 0: not looked at yet */
@@ -95,26 +95,27 @@ static bool is_guard(const image *img, uint64_t addr)
     return s && s->name && starts_with(s->name, "_ZGV");
 }
 
-/* A function of std::atomic, which accesses its object by plain moves when it is not inlined. */
+/* A function of std::atomic, C++'s or Rust's, which accesses its object by plain moves when it is not inlined. */
 static bool is_atomic_function(const char *name)
 {
     static const char *const starts[] = {"_ZNSt6atomic", "_ZNKSt6atomic", "_ZNVSt6atomic", "_ZNVKSt6atomic",
                                          "_ZNSt13__atomic_base", "_ZNKSt13__atomic_base", "_ZNVSt13__atomic_base",
                                          "_ZNVKSt13__atomic_base", "_ZNSt11atomic_flag", "_ZNVSt11atomic_flag",
-                                         "_ZNKSt11atomic_flag", "_ZNSt12__atomic_impl", "_ZNSt3__1L", "_ZNSt3__117__cxx_atomic"};
+                                         "_ZNKSt11atomic_flag", "_ZNSt12__atomic_impl", "_ZNSt3__1L", "_ZNSt3__117__cxx_atomic",
+                                         "_ZN4core4sync6atomic"};
     for (unsigned i = 0; name && i < sizeof starts / sizeof *starts; i++)
         if (starts_with(name, starts[i])) return true;
     return false;
 }
 
-/* An access that comes from the header that defines std::atomic, however it was inlined. */
-static bool is_in_atomic_header(const image *img, uint64_t addr)
+/* An access that comes from the file that defines std::atomic, however it was inlined. */
+static bool is_in_atomic_source(const image *img, uint64_t addr)
 {
     image_frame frame;
     if (!image_frames_at(img, addr, &frame, 1) || !frame.at.file) return false;
     const char *name = strrchr(frame.at.file, '/');
     return name && (!strcmp(name, "/atomic_base.h") || (!strcmp(name, "/atomic") && strstr(frame.at.file, "c++")) ||
-                    starts_with(name, "/cxx_atomic_impl"));
+                    starts_with(name, "/cxx_atomic_impl") || (!strcmp(name, "/atomic.rs") && strstr(frame.at.file, "/core/src/sync/")));
 }
 
 /* The thread's variables lie below the thread pointer (variant II of the ABI). */
@@ -154,7 +155,7 @@ static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_op
     if (is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
     if (atomic || (fixed && (is_atomic_variable(img, addr, a->size) || is_guard(img, addr))) || p->is_atomic ||
-        is_in_atomic_header(img, at) || (access && place_is_atomic(&p->declared, at, a))) {
+        is_in_atomic_source(img, at) || (access && place_is_atomic(&p->declared, at, a))) {
         make_sync(a);
         return FATE_SYNC;
     }

@@ -29,6 +29,32 @@ for compiler in gcc clang; do
         done
     done
 done
+# Rust's atomics, which debug information places in the file that defines them.
+if command -v rustc >/dev/null; then
+    cat >flag.rs <<'END'
+use std::sync::atomic::{AtomicBool, Ordering};
+#[inline(never)]
+pub fn set(flag: &AtomicBool) {
+    flag.store(true, Ordering::Release);
+}
+#[inline(never)]
+pub fn is_set(flag: &AtomicBool) -> bool {
+    flag.load(Ordering::Acquire)
+}
+fn main() {
+    let flag = AtomicBool::new(std::env::args().count() > 5);
+    set(&flag);
+    std::process::exit(!is_set(&flag) as i32);
+}
+END
+    for level in 0 2; do
+        rustc -C opt-level=$level -C debuginfo=2 -o flag flag.rs 2>build || fail "$(head -1 build)"
+        "$RACE" show --plan ./flag >plan || fail "no plan"
+        checks=$((checks + 1))
+        grep -q 'synchronise release .* 1 byte .*atomic.rs' plan && grep -q 'synchronise acquire .* 1 byte .*atomic.rs' plan ||
+            fail "rustc -O$level: $(grep atomic.rs plan | head -3)"
+    done
+fi
 strip program
 checks=$((checks + 1))
 "$RACE" show --plan ./program >plan || fail "no plan"
