@@ -368,6 +368,15 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
     return EMIT;
 }
 
+/* When a trace is made, DynamoRIO takes the block that it begins with out of the cache, and frees it when every thread has left the
+ * cache meanwhile. A signal that arrives in a block counts as leaving (unlink_fragment_for_signal), so the thread may come back to what
+ * has been freed: one of a thousand runs of tests/probe/stress.cpp ended like that. Blocks stay as long as a client has a say in where
+ * traces end. */
+static dr_custom_trace_action_t event_trace_end(void *drcontext, void *trace_tag, void *next_tag)
+{
+    return CUSTOM_TRACE_DR_DECIDES;
+}
+
 void insert_check(void *drcontext, instrlist_t *block, instr_t *where, opnd_t memory, uint size, bool is_write,
                   ft_site site)
 {
@@ -386,12 +395,14 @@ bool insert_init(void)
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
+    dr_register_end_trace_event(event_trace_end);
     if (!drmgr_register_bb_app2app_event(event_shape, NULL)) return false;
     return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void insert_exit(void)
 {
+    dr_unregister_end_trace_event(event_trace_end);
     drmgr_unregister_bb_app2app_event(event_shape);
     drmgr_unregister_bb_insertion_event(event_insert);
     drvector_delete(&client.scratch);
