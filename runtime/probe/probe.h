@@ -431,6 +431,7 @@ typedef struct probe_birth { /* of a thread, between its creator and itself; the
     uint64_t handle;  /* its pthread_t */
     uint32_t holders; /* creator, child, list of names */
     bool is_listed, is_gone, is_detached, has_ended;
+    bool blocks_trap; /* as its creator */
 } probe_birth;
 
 void thread_start(void);

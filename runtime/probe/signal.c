@@ -497,11 +497,8 @@ bool signal_own_trap(void)
     struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER}, was;
     if (!signals.real_sigaction || signals.real_sigaction(TRAP_SIGNAL, NULL, &was)) return false;
     if (!is_ours(&was)) signals.program[TRAP_SIGNAL] = was;
-    if (signals.real_sigaction(TRAP_SIGNAL, &ours, NULL)) return false;
-    const uint64_t trap = TRAP_BIT;
-    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, 0, KERNEL_SET, 0, 0);
-    signals.owns_trap = true;
-    return true;
+    signals.owns_trap = !signals.real_sigaction(TRAP_SIGNAL, &ours, NULL);
+    return signals.owns_trap;
 }
 
 /* --- what the program calls --------------------------------------------------------------------------------------- */
@@ -594,11 +591,11 @@ static int change_mask(const char *name, int how, const sigset_t *set, sigset_t 
     mask_function *f = (mask_function *)symbol_next(name);
     const bool has_trap = set && set->__val[0] & TRAP_BIT, was_blocked = probe_self.blocks_trap;
     sigset_t copy;
-    if (set) {
+    if (set && how != SIG_UNBLOCK) {
         copy = *set;
         copy.__val[0] &= ~TRAP_BIT;
     }
-    const int result = f(how, set ? &copy : NULL, old);
+    const int result = f(how, set && how != SIG_UNBLOCK ? &copy : set, old);
     if (result) return result;
     if (set && (has_trap || how == SIG_SETMASK)) probe_self.blocks_trap = has_trap && how != SIG_UNBLOCK;
     if (old && was_blocked) old->__val[0] |= TRAP_BIT;
@@ -621,6 +618,9 @@ void signal_start(void)
     for (int number = 1; number < SIGNALS; number++)
         if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
             real_sigaction()(number, &fault_action, NULL);
+    uint64_t trap = TRAP_BIT, was = 0; /* what has started the program may have blocked it */
+    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, (long)&was, KERNEL_SET, 0, 0);
+    probe_self.blocks_trap = was & TRAP_BIT;
 }
 
 bool signal_take(int number)

@@ -112,6 +112,8 @@ static void *blocked(void *unused)
 {
     sigset_t all, now;
     sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    printf("%d %d inherited\n", sigismember(&now, SIGILL), sigismember(&now, SIGTRAP));
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     work();
     pthread_sigmask(SIG_BLOCK, NULL, &now);
@@ -130,10 +132,10 @@ int main(void)
     undefine();
     pthread_create(&other, NULL, blocked, NULL);
     pthread_join(other, NULL);
-    pthread_create(&other, NULL, blocked, NULL);
-    pthread_detach(other);
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    pthread_create(&other, NULL, blocked, NULL);
+    pthread_detach(other);
     pthread_exit(NULL);
 }
