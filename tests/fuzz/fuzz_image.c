@@ -114,9 +114,28 @@ static void touch_tables(const image *img)
     }
 }
 
+static bool is_any(const void *with, const image_type *type)
+{
+    (void)with;
+    return type;
+}
+
+static void touch_held(const image *img)
+{
+    image_held *held;
+    uint32_t count = image_held_pointers(img, is_any, NULL, &held);
+    for (uint32_t i = 0; i < count; i++) {
+        if (held[i].start >= held[i].end || held[i].reg > 15 || (i && held[i].start < held[i - 1].start)) abort();
+        touch_type(held[i].type, 0);
+    }
+    free(held);
+    sink += image_has_atomics(img);
+}
+
 static void touch(const image *img)
 {
     touch_tables(img);
+    touch_held(img);
     uint32_t asked = 0;
     for (uint32_t i = 0; i < img->section_count && asked < MAX_ADDRESSES; i++, asked++) {
         touch_address(img, img->sections[i].addr);
