@@ -90,12 +90,16 @@ static uint32_t first_behind(const place_declared *d, uint64_t addr)
 static bool is_held_atomic(const place_declared *d, uint64_t addr, const plan_action *a)
 {
     static const uint8_t numbers[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15}; /* DWARF's */
-    if (a->base >= sizeof numbers || a->index != PLAN_NOTHING || a->segment != PLAN_SEGMENT_NONE || a->count != 1) return false;
+    if (a->base >= sizeof numbers || a->segment != PLAN_SEGMENT_NONE || a->count != 1) return false;
     for (uint32_t i = first_behind(d, addr); i-- > 0 && addr - d->held[i].start < d->longest;) {
         const image_held *h = &d->held[i];
         const int64_t at = a->disp - h->plus;
-        if (addr >= h->end || h->reg != numbers[a->base] || at < 0 || (uint64_t)at + a->size > h->type->size) continue;
-        if (is_atomic_at(h->type, at, a->size)) return true;
+        if (addr >= h->end || h->reg != numbers[a->base]) continue;
+        if (a->index != PLAN_NOTHING) { /* one of an array */
+            if (h->type->is_atomic && a->scale == h->type->size && a->size == h->type->size) return true;
+        } else if (at >= 0 && (uint64_t)at + a->size <= h->type->size && is_atomic_at(h->type, at, a->size)) {
+            return true;
+        }
     }
     return false;
 }

@@ -29,6 +29,28 @@ for compiler in gcc clang; do
         done
     done
 done
+# An array of them, of which only the register's variable tells.
+cat >array.c <<'END'
+#include <stdatomic.h>
+__attribute__((noinline)) int look(void *given, long i, int *plain)
+{
+    atomic_int *flags = given;
+    return atomic_load_explicit(&flags[i], memory_order_acquire) + plain[i];
+}
+int main(int argc, char **argv)
+{
+    static int numbers[8];
+    (void)argv;
+    return look(numbers, argc, numbers + 1);
+}
+END
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || continue
+    $compiler -O1 -g array.c -o array 2>build || fail "$(head -1 build)"
+    "$RACE" show --plan ./array | grep 'array.c:5$' >plan
+    checks=$((checks + 1))
+    [ "$(grep -c synchronise plan)" = 1 ] && [ "$(grep -c ' read ' plan)" = 1 ] || fail "$compiler: $(cat plan)"
+done
 # Rust's atomics, which debug information places in the file that defines them.
 if command -v rustc >/dev/null; then
     cat >flag.rs <<'END'
