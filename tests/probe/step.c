@@ -192,6 +192,13 @@ static bool is_foreign(pid_t pid, uintptr_t pc)
     return foreign;
 }
 
+/* Is the SIGTRAP that it stopped for of an int3 of its own, and not of a step or of a breakpoint of ours? */
+static bool is_own_trap(pid_t pid)
+{
+    siginfo_t info;
+    return ptrace(PTRACE_GETSIGINFO, pid, NULL, &info) == 0 && info.si_code == SI_KERNEL;
+}
+
 static int trace(char **argv)
 {
     pid_t pid = fork();
@@ -218,7 +225,7 @@ static int trace(char **argv)
         if (signal == SIGSTOP) {
             stepping = !stepping;
             base = regs.rsp;
-        } else if (signal != SIGTRAP) {
+        } else if (signal != SIGTRAP || is_own_trap(pid)) {
             pass = signal;
         } else if (stepping) {
             steps++;
