@@ -7,7 +7,7 @@
  *           displaced block left behind its own jump.
  *   pun     where there is no gap in reach: a jump of five bytes that only overwrites the instruction itself; the rest
  *           of its target is whatever bytes follow, and memory is mapped where it leads to.
- *   trap    int3, when that memory is taken.
+ *   trap    a byte that is no instruction, when that memory is taken. Not int3: a debugger keeps its signal for itself.
  *
  * All bytes are read before any is written, but for puns, which come last and from the end to the start: their targets
  * are made of bytes that must be final. */
@@ -376,7 +376,7 @@ static void write_rest(probe_module *m)
         if (!g->alone && write_pun(m, g)) {
             g->way = WAY_PUN;
         } else if (signal_own_trap()) {
-            *(uint8_t *)g->start = 0xcc;
+            *(uint8_t *)g->start = PROBE_TRAP;
             g->way = WAY_TRAP;
         }
     }

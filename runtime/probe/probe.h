@@ -39,6 +39,7 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_FAR_JUMP = 14, PROBE_RED_ZONE = 128 };
+enum { PROBE_TRAP = 0x06 }; /* in 64-bit code no instruction begins with it: SIGILL */
 enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
@@ -229,6 +230,7 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     uint64_t readable[2]; /* pages that this call of a library has read before (system.c); 0: none */
     bool is_in_call, is_direct;
     const void *last[PROBE_LAST]; /* by sites: the memo of a stack that was found last there, or NULL (stack.c, first.S) */
+    bool blocks_trap; /* the program thinks that it has blocked the signal of traps */
 } probe_thread;
 
 static inline unsigned part_kind(bool is_write, uint32_t size)
@@ -429,6 +431,7 @@ typedef struct probe_birth { /* of a thread, between its creator and itself; the
     uint64_t handle;  /* its pthread_t */
     uint32_t holders; /* creator, child, list of names */
     bool is_listed, is_gone, is_detached, has_ended;
+    bool blocks_trap; /* as its creator */
 } probe_birth;
 
 void thread_start(void);
@@ -444,7 +447,7 @@ void timer_forked(void);
 void signal_start(void);
 void signal_forked(void);
 bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */
-bool signal_own_trap(void); /* SIGTRAP is ours from now on */
+bool signal_own_trap(void); /* the signal of a trap is ours from now on */
 
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="
 #define PROBE_PRELOAD_NAME "LD_PRELOAD="

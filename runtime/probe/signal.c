@@ -24,7 +24,8 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-enum { SIGNALS = 65, KERNEL_SET = 8, TRAP_FLAG = 0x100 };
+enum { SIGNALS = 65, KERNEL_SET = 8, TRAP_SIGNAL = SIGILL, RESUME_FLAG = 0x10000 };
+#define TRAP_BIT (1ul << (TRAP_SIGNAL - 1))
 
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 
@@ -465,38 +466,39 @@ static const struct sigaction fault_action = {.sa_sigaction = event_fault, .sa_f
 
 static void event_trap(int number, siginfo_t *info, void *context)
 {
-    ucontext_t *uc = context;
-    greg_t *regs = uc->uc_mcontext.gregs;
-    const uint64_t pc = (uint64_t)regs[REG_RIP] - 1;
+    greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+    const uint64_t pc = (uint64_t)regs[REG_RIP];
     const probe_module *m = module_of_code(pc);
     const patch_group *g = m ? module_group_at(m, pc) : NULL;
-    if (g && g->start == pc && g->way == WAY_TRAP) {
+    if (g && g->start == pc && g->way == WAY_TRAP && info->si_code > 0) {
         regs[REG_RIP] = (greg_t)g->tramp;
+        regs[REG_EFL] &= ~(greg_t)RESUME_FLAG; /* a debugger's breakpoint there counts */
         return;
     }
-    const struct sigaction *action = &signals.program[SIGTRAP];
+    const struct sigaction *action = &signals.program[number];
     if (action->sa_handler == SIG_IGN && info->si_code <= 0) return;
     if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN) {
         event_signal(number, info, context);
         return;
     }
-    struct sigaction plain = {.sa_handler = SIG_DFL}; /* it happens again, or is sent again, and ends the process */
-    signals.real_sigaction(SIGTRAP, &plain, NULL);
     signals.owns_trap = false;
-    if (info->si_code <= 0 || regs[REG_EFL] & TRAP_FLAG)
-        sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP, 0,
-                 0, 0);
+    event_fault(number, info, context);
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal ||
+                                             action->sa_sigaction == event_trap || action->sa_sigaction == event_fault);
 }
 
 bool signal_own_trap(void)
 {
     if (signals.owns_trap) return true;
-    struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    if (!signals.real_sigaction || signals.real_sigaction(SIGTRAP, &ours, &signals.program[SIGTRAP])) return false;
-    const uint64_t trap = (uint64_t)1 << (SIGTRAP - 1);
-    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, 0, KERNEL_SET, 0, 0);
-    signals.owns_trap = true;
-    return true;
+    struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER}, was;
+    if (!signals.real_sigaction || signals.real_sigaction(TRAP_SIGNAL, NULL, &was)) return false;
+    if (!is_ours(&was)) signals.program[TRAP_SIGNAL] = was;
+    signals.owns_trap = !signals.real_sigaction(TRAP_SIGNAL, &ours, NULL);
+    return signals.owns_trap;
 }
 
 /* --- what the program calls --------------------------------------------------------------------------------------- */
@@ -512,17 +514,11 @@ static sigaction_function *real_sigaction(void)
     return f;
 }
 
-static bool is_ours(const struct sigaction *action)
-{
-    return action->sa_flags & SA_SIGINFO && (action->sa_sigaction == event_signal ||
-                                             action->sa_sigaction == event_trap || action->sa_sigaction == event_fault);
-}
-
 /* Requires that no signal comes and the lock. */
 static int exchange(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction ours, was, before = signals.program[number];
-    if (number == SIGTRAP && signals.owns_trap) {
+    if (number == TRAP_SIGNAL && signals.owns_trap) {
         if (action) signals.program[number] = *action;
         if (old) *old = before;
         return 0;
@@ -539,7 +535,7 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
             ours.sa_flags |= SA_SIGINFO;
             signals.program[number] = *action; /* before it can be called */
         }
-        if (signals.owns_trap) ours.sa_mask.__val[0] &= ~(1ul << (SIGTRAP - 1));
+        ours.sa_mask.__val[0] &= ~TRAP_BIT;
     }
     int result = real_sigaction()(number, action ? &ours : NULL, &was);
     if (result) {
@@ -588,17 +584,22 @@ EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
 
 typedef int mask_function(int, const sigset_t *, sigset_t *);
 
-/* Traps must not be blocked: the kernel would end the process. */
+/* Traps must not be blocked: the kernel would end the process. The first one may come with a module that is loaded later, so
+ * their signal never is, but the program is told what it has asked for. */
 static int change_mask(const char *name, int how, const sigset_t *set, sigset_t *old)
 {
     mask_function *f = (mask_function *)symbol_next(name);
+    const bool has_trap = set && set->__val[0] & TRAP_BIT, was_blocked = probe_self.blocks_trap;
     sigset_t copy;
-    if (signals.owns_trap && set && how != SIG_UNBLOCK) {
+    if (set && how != SIG_UNBLOCK) {
         copy = *set;
-        copy.__val[0] &= ~(1ul << (SIGTRAP - 1));
-        set = &copy;
+        copy.__val[0] &= ~TRAP_BIT;
     }
-    return f(how, set, old);
+    const int result = f(how, set && how != SIG_UNBLOCK ? &copy : set, old);
+    if (result) return result;
+    if (set && (has_trap || how == SIG_SETMASK)) probe_self.blocks_trap = has_trap && how != SIG_UNBLOCK;
+    if (old && was_blocked) old->__val[0] |= TRAP_BIT;
+    return 0;
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
@@ -617,6 +618,9 @@ void signal_start(void)
     for (int number = 1; number < SIGNALS; number++)
         if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
             real_sigaction()(number, &fault_action, NULL);
+    uint64_t trap = TRAP_BIT, was = 0; /* what has started the program may have blocked it */
+    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, (long)&was, KERNEL_SET, 0, 0);
+    probe_self.blocks_trap = was & TRAP_BIT;
 }
 
 bool signal_take(int number)

@@ -45,7 +45,7 @@ probe_birth *thread_new_birth(void)
         }
     }
     sys_unlock(&threads.lock);
-    if (b) *b = (probe_birth){.holders = 2};
+    if (b) *b = (probe_birth){.holders = 2, .blocks_trap = probe_self.blocks_trap};
     return b;
 }
 
@@ -230,6 +230,7 @@ void *thread_begin(void *birth)
     probe_birth *b = birth;
     void *(*start)(void *) = b->start;
     void *argument = b->argument;
+    probe_self.blocks_trap = b->blocks_trap;
     begin(b);
     return start(argument);
 }

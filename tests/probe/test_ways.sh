@@ -26,4 +26,17 @@ read -r jumps traps left <sums
 for way in jumps "short jumps" traps; do
     grep -q "[1-9][0-9]* sites by $way" ways.txt || fail "no site by $way"
 done
+
+# A debugger that hides no signal from the program does not change what it computes.
+if command -v gdb >/dev/null; then
+    checks=$((checks + 1))
+    cat >script <<END
+set environment RACE_OPTIONS=-plan $work/plans
+set environment LD_PRELOAD=$RACE_BUILD/librace_probe.so
+handle SIGILL nostop noprint
+run >debugged
+END
+    timeout 60 gdb -batch -x script ./ways >"$work/out" 2>&1 </dev/null
+    cmp -s native debugged || fail "in a debugger: $(cat debugged): $(tail -3 "$work/out")"
+fi
 finish

@@ -1,11 +1,14 @@
 /* Sites of all kinds of room: for a jump, next to room for one, in front of jump targets, of one byte. Every way to
  * inject a check is needed, and what the code computes must stay the same, with all signals blocked too.
  *
- * Prints one number per function, twice: first with one thread, then with two and all signals blocked. */
+ * Prints one number per function, twice: first with one thread, then with two and all signals blocked; and what the program
+ * does itself with the signal of traps. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <ucontext.h>
 
 static unsigned char from[256], to[256];
 
@@ -90,12 +93,31 @@ static void work(void)
     fflush(stdout);
 }
 
+static int undefined;
+
+static void on_undefined(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    undefined++;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+static void undefine(void)
+{
+    __asm__ volatile("ud2");
+    printf("%d undefined\n", undefined);
+}
+
 static void *blocked(void *unused)
 {
-    sigset_t all;
+    sigset_t all, now;
     sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    printf("%d %d inherited\n", sigismember(&now, SIGILL), sigismember(&now, SIGTRAP));
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     work();
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    printf("%d %d blocked\n", sigismember(&now, SIGILL), sigismember(&now, SIGTRAP));
     return unused;
 }
 
@@ -103,12 +125,17 @@ int main(void)
 {
     pthread_t other;
     work();
+    struct sigaction action = {.sa_sigaction = on_undefined, .sa_flags = SA_SIGINFO};
+    sigaction(SIGILL, &action, NULL);
+    undefine();
+    work();
+    undefine();
     pthread_create(&other, NULL, blocked, NULL);
     pthread_join(other, NULL);
-    pthread_create(&other, NULL, blocked, NULL);
-    pthread_detach(other);
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
+    pthread_create(&other, NULL, blocked, NULL);
+    pthread_detach(other);
     pthread_exit(NULL);
 }
