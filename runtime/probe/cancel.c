@@ -55,7 +55,7 @@ static bool take_handler(cancel_function *cancel)
     return signal_take(SIGNAL_OF_CANCEL);
 }
 
-__attribute__((visibility("default"))) int pthread_cancel(pthread_t thread)
+EXPORT int pthread_cancel(pthread_t thread)
 {
     cancel_function *real = (cancel_function *)symbol_next("pthread_cancel");
     if (probe.ready && !__atomic_load_n(&cancelling.tried, __ATOMIC_ACQUIRE)) {

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
 
 static struct {
     const char *options, *preload; /* entries of the environment */

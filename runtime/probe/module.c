@@ -244,7 +244,7 @@ static void event_writable(uint64_t start, uint64_t end)
     sys_unlock(&probe.module_lock);
 }
 
-__attribute__((visibility("default"))) int mprotect(void *at, size_t size, int protection)
+EXPORT int mprotect(void *at, size_t size, int protection)
 {
     if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + size);
     const long result = sys_call(SYS_mprotect, (long)at, (long)size, protection, 0, 0, 0);

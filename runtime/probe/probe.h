@@ -39,7 +39,11 @@
 #include <signal.h>
 
 enum { PROBE_PAGE = 4096, PROBE_JUMP = 5, PROBE_SHORT_JUMP = 2, PROBE_FAR_JUMP = 14, PROBE_RED_ZONE = 128 };
-enum { PROBE_TRAP = 0x06 }; /* in 64-bit code no instruction begins with it: SIGILL */
+enum { PROBE_TRAP = 0x06, PROBE_TRAP_SIGNAL = SIGILL }; /* in 64-bit code no instruction begins with it */
+enum { PROBE_SIGNALS = 65 };
+#define PROBE_TRAP_BIT (1ul << (PROBE_TRAP_SIGNAL - 1)) /* in a mask */
+
+#define EXPORT __attribute__((visibility("default"))) /* called by the program */
 enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
@@ -405,6 +409,7 @@ struct probe_call {
     sync_call call;
     struct probe_birth *birth;
     uint64_t cleanup[8]; /* a struct _pthread_cleanup_buffer */
+    uint64_t mask;       /* of signals during the call, instead of the program's */
     int32_t frame;       /* of its call_place */
     bool is_seen;        /* the core knows of it */
 };
@@ -444,14 +449,22 @@ void thread_not_created(probe_birth *birth);
 void thread_forked(void);
 void timer_forked(void);
 
+bool undo_show_program(greg_t *registers); /* the state of the program itself, instead of ours; false: it is its own already */
+void undo_registers(const probe_registers *entered, greg_t *registers); /* likewise, inside of what was entered with those */
+uint64_t undo_real_place(uint64_t pc); /* where to go on for an address of the program: its bytes may be gone */
+void undo_come_back_to(uint64_t was, uint64_t is); /* a handler goes on elsewhere than where it was shown that the program was */
+
 void signal_start(void);
 void signal_forked(void);
 bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */
+void mask_start(void);
+void mask_during_call(probe_call *call); /* of a function that waits with a mask of its own */
 bool signal_own_trap(void); /* the signal of a trap is ours from now on */
 
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="
 #define PROBE_PRELOAD_NAME "LD_PRELOAD="
 void process_refuse(const char *what) __attribute__((noreturn)); /* NULL: that was said already */
+bool process_is_own(void); /* not in a child of vfork, which runs in its parent's memory */
 bool process_starts_with(const char *text, const char *start);
 const char *process_entry(char *const *environment, const char *name); /* or NULL */
 void exec_start(const char *options, const char *preload); /* what children get: entries of the environment */

@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
 enum { WORDS = 64, FILES = 4, HIGH_FILE = 768, PATH = 4096 };
 #define OPTIONS_NAME PROBE_OPTIONS_NAME
 #define PRELOAD_NAME PROBE_PRELOAD_NAME
@@ -338,8 +337,7 @@ static void finish_process(void)
             report_say(r, "probe: %llu sites by %s", (unsigned long long)probe.ways[i], way_names[i]);
 }
 
-/* Not in a child of vfork, which runs in its parent's memory. */
-static bool is_own_process(void)
+bool process_is_own(void)
 {
     return probe.ready && host_pid(NULL) == process.pid;
 }
@@ -355,7 +353,7 @@ static void finish_in_core(void *code)
 static void finish(int *code)
 {
     static uint32_t done;
-    if (!is_own_process() || __atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL)) return;
+    if (!process_is_own() || __atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL)) return;
     probe_in_core(finish_in_core, code);
 }
 

@@ -3,9 +3,8 @@
  * Its handlers are called by ours. While the thread is in the core, an asynchronous signal waits: everything is blocked
  * until the core is left, then the signal is sent to the thread once more. (The core itself could put checks off, but a
  * handler may also take locks, or leave by longjmp.) A handler is shown the state that the program would have without
- * us: a signal that comes inside of a trampoline has the address of the original instruction and the registers as they
- * were before the check; what is undone is found by reading the trampoline's own pushes and pops. When the handler
- * returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
+ * us (undo.c): a signal that comes inside of a trampoline has the address of the original instruction and the registers as
+ * they were before the check. When the handler returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
  * program or, if the address was displaced, at its place in the trampoline. When it goes on elsewhere, and the address that it
  * was shown was in the middle of what was displaced, the bytes there are put back: it may come back there by itself.
  *
@@ -14,319 +13,23 @@
  *
  * Handlers that are installed by system calls of the program's own see trampolines, and run at any time: checks in them
  * are put off by the core, atomics in them are not seen while the core is busy. */
-#include "runtime/probe/emit.h"
-#include "runtime/probe/insn.h"
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-enum { SIGNALS = 65, KERNEL_SET = 8, TRAP_SIGNAL = SIGILL, RESUME_FLAG = 0x10000 };
-#define TRAP_BIT (1ul << (TRAP_SIGNAL - 1))
+enum { KERNEL_SET = 8, RESUME_FLAG = 0x10000 };
 
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 
 static struct {
     uint32_t lock;
-    struct sigaction program[SIGNALS]; /* what it has installed, where ours is */
+    struct sigaction program[PROBE_SIGNALS]; /* what it has installed, where ours is */
     sigaction_function *real_sigaction;
     bool owns_trap;
 } signals;
-
-extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_rest[],
-    probe_enter_check_end[];
-extern const char probe_enter_quick_left[], probe_enter_quick_full[], probe_enter_quick_end[];
-
-/* --- the program's own state -------------------------------------------------------------------------------------- */
-
-typedef struct {
-    int64_t sp;        /* of the stack pointer, relative to the program's */
-    int64_t where[16]; /* saved registers, likewise; 0: not saved */
-    int64_t flags_at;  /* saved flags, likewise; 0: not there */
-    bool flags_in_rax, overflow_in_rax;
-    bool flags_in_rbx; /* with overflow */
-} undo;
-
-static bool is_quick_call(const uint8_t *at, const insn *i)
-{
-    uint32_t slot;
-    if (i->opcode != 0xff || i->modrm != 0x14 || i->disp_size != 4) return false;
-    memcpy(&slot, at + i->disp_at, sizeof slot);
-    return slot == (uint32_t)(uint64_t)&probe.low[LOW_QUICK];
-}
-
-/* Follows one instruction of ours. */
-static void undo_step(undo *u, const uint8_t *at, const insn *i)
-{
-    const uint8_t reg = (uint8_t)((i->opcode & 7) | (i->rex & 1) << 3);
-    int32_t disp = 0;
-    if (i->map == 1 && i->opcode == 0x90) u->overflow_in_rax = true; /* seto */
-    if (i->map) return;
-    if ((i->opcode & 0xf8) == 0x50) {
-        u->sp -= 8;
-        u->where[reg] = u->sp;
-    } else if ((i->opcode & 0xf8) == 0x58) {
-        u->where[reg] = 0;
-        u->sp += 8;
-    }
-    if (is_quick_call(at, i)) { /* it takes rax off the stack */
-        u->sp += 8;
-        u->where[RAX] = 0;
-    }
-    switch (i->opcode) {
-    case 0x68:
-        u->sp -= 8;
-        break; /* push $number */
-    case 0x04:
-        u->overflow_in_rax = false;
-        break; /* add $127, %al: it is where it belongs */
-    case 0x8b: /* mov 8(%rsp), %rax */
-        if (i->rex == 0x48 && i->modrm == 0x44 && i->disp_size == 1 && at[i->disp_at] == 8) u->where[RAX] = 0;
-        break;
-    case 0x8f: /* popq (%rsp) */
-        u->sp += 8;
-        break;
-    case 0x9c:
-        u->sp -= 8;
-        u->flags_at = u->sp;
-        break;
-    case 0x9d:
-        u->flags_at = 0;
-        u->sp += 8;
-        break;
-    case 0x9f:
-        u->flags_in_rax = true;
-        break;
-    case 0x9e:
-        u->flags_in_rax = u->overflow_in_rax = u->flags_in_rbx = false, u->flags_at = 0;
-        break;
-    case 0x8d: /* lea disp(%rsp), %rsp */
-        if ((i->modrm & 0x3f) != 0x24 || i->rex != 0x48) break;
-        if (i->disp_size == 1) disp = (int8_t)at[i->disp_at];
-        if (i->disp_size == 4) memcpy(&disp, at + i->disp_at, sizeof disp);
-        u->sp += disp;
-        break;
-    default:
-        break;
-    }
-}
-
-/* Follows our code from `from` up to pc. */
-static void undo_walk(undo *u, uint64_t from, uint64_t pc)
-{
-    insn i;
-    while (from < pc && insn_decode((const uint8_t *)from, INSN_MAX, &i) && from + i.length <= pc) {
-        undo_step(u, (const uint8_t *)from, &i);
-        from += i.length;
-    }
-}
-
-static const int greg_of[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-
-static void undo_apply(const undo *u, greg_t *regs, uint64_t pc)
-{
-    const greg_t status = 0x8d5, rax = regs[REG_RAX], overflow = 0x800;
-    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u->sp;
-    if (u->flags_at) memcpy(&regs[REG_EFL], (const void *)(sp + (uint64_t)u->flags_at), sizeof(greg_t));
-    if (u->flags_in_rbx) {
-        const greg_t rbx = regs[REG_RBX];
-        regs[REG_EFL] = (regs[REG_EFL] & ~status) | (rbx >> 8 & 0xff & status) | (rbx & 1 ? overflow : 0);
-    }
-    if (u->flags_in_rax) {
-        greg_t flags = regs[REG_EFL] & ~(status & ~overflow);
-        flags |= rax >> 8 & 0xff & status;
-        if (u->overflow_in_rax) flags = (flags & ~overflow) | (rax & 1 ? overflow : 0);
-        regs[REG_EFL] = flags;
-    }
-    for (unsigned r = 0; r < 16; r++)
-        if (u->where[r] && r != RSP) memcpy(&regs[greg_of[r]], (const void *)(sp + (uint64_t)u->where[r]), 8);
-    regs[REG_RSP] = (greg_t)sp;
-    regs[REG_RIP] = (greg_t)pc;
-}
-
-static const probe_span *span_at(const probe_module *m, uint64_t pc)
-{
-    const uint32_t at = (uint32_t)(pc - (uint64_t)m->code.arena);
-    uint32_t from = 0, to = m->code.span_count;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (m->code.spans[middle].at <= at)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from ? &m->code.spans[from - 1] : NULL;
-}
-
-/* What the program was about to do: a loop that has been taken or not is behind itself. */
-static uint64_t moved_pc(const probe_span *s, uint64_t start, uint64_t pc)
-{
-    const uint8_t first = *(const uint8_t *)start;
-    insn i;
-    if (first < 0xe0 || first > 0xe3 || pc == start) return s->pc;
-    const probe_module *m = module_of_code(s->pc);
-    const patch_group *g = m ? module_group_at(m, s->pc) : NULL;
-    int32_t to_target;
-    if (!g || !insn_decode((const uint8_t *)start, INSN_MAX, &i)) return s->pc;
-    memcpy(&to_target, (const uint8_t *)start + 5, sizeof to_target);
-    return pc >= start + 4 ? start + 9 + (uint64_t)(int64_t)to_target : s->pc + 2;
-}
-
-static bool undo_trampoline(const probe_module *m, greg_t *regs)
-{
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
-    const probe_span *s = span_at(m, pc);
-    if (!s) return false;
-    const uint64_t start = (uint64_t)m->code.arena + s->at;
-    undo u = {0};
-    if (s->kind == SPAN_SLOW) {
-        u.sp = s->saved_count ? -PROBE_RED_ZONE : 0;
-        for (unsigned i = 0; i < s->saved_count; i++)
-            u.where[s->saved[i]] = u.sp -= 8;
-        u.flags_in_rax = u.overflow_in_rax = s->flags_saved;
-    }
-    undo_walk(&u, start, pc);
-    undo_apply(&u, regs, s->kind == SPAN_MOVED ? moved_pc(s, start, pc) : s->pc);
-    return true;
-}
-
-static void undo_registers(const probe_registers *r, greg_t *regs)
-{
-    for (unsigned i = 0; i < 16; i++)
-        regs[greg_of[i]] = (greg_t)r->general[i];
-    regs[REG_RSP] = (greg_t)r->stack;
-    regs[REG_EFL] = (greg_t)r->flags;
-    regs[REG_RIP] = (greg_t)probe.records[r->record].pc;
-}
-
-/* From `from`, where `u` is right, to where it was interrupted; then everything is as it was at the site, whose record lies on
- * the stack. */
-static bool undo_to_site(undo *u, greg_t *regs, uint64_t from)
-{
-    undo_walk(u, from, (uint64_t)regs[REG_RIP]);
-    const uint64_t sp = (uint64_t)regs[REG_RSP] - (uint64_t)u->sp;
-    uint64_t record;
-    memcpy(&record, (const void *)(sp - PROBE_RED_ZONE - 8), sizeof record);
-    undo_apply(u, regs, probe.records[record % PROBE_RECORDS].pc);
-    return true;
-}
-
-/* In probe_enter_check, while it is not busy. */
-static bool undo_entry(greg_t *regs)
-{
-    uint64_t pc = (uint64_t)regs[REG_RIP];
-    if (pc >= (uint64_t)probe_enter_check_rest) { /* after a signal was delivered late: as if it were back already */
-        regs[REG_RSP] = regs[REG_RBX];
-        pc = (uint64_t)probe_enter_check_idle;
-        regs[REG_RIP] = (greg_t)pc;
-    }
-    const int64_t outer = -(PROBE_RED_ZONE + 16); /* record and return address */
-    undo u = {.sp = outer};
-    uint64_t from = (uint64_t)probe_enter_check;
-    if (pc >= (uint64_t)probe_enter_check_idle) {
-        from = (uint64_t)(pc >= (uint64_t)probe_enter_check_popf ? probe_enter_check_popf : probe_enter_check_idle);
-        for (int r = 15; r >= 0; r--) {
-            u.sp -= 8;
-            u.where[r] = u.sp;
-        }
-        u.flags_at = u.sp -= 8;
-    }
-    return undo_to_site(&u, regs, from);
-}
-
-/* In probe_enter_quick, while it is not busy. */
-static bool undo_quick(greg_t *regs)
-{
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
-    static const uint8_t pushed[] = {RCX, RDX, RSI, RDI, R8, R9, R10, R11, RBX};
-    undo u = {.sp = -(PROBE_RED_ZONE + 24)}; /* record, rax and return address */
-    u.where[RAX] = -(PROBE_RED_ZONE + 16);
-    uint64_t from = (uint64_t)probe_enter_quick;
-    if (pc >= (uint64_t)probe_enter_quick_left) {
-        from = (uint64_t)(pc >= (uint64_t)probe_enter_quick_full ? probe_enter_quick_full : probe_enter_quick_left);
-        for (unsigned i = 0; i < sizeof pushed; i++) {
-            u.sp -= 8;
-            u.where[pushed[i]] = u.sp;
-        }
-        u.flags_in_rbx = true;
-    }
-    return undo_to_site(&u, regs, from);
-}
-
-/* In first.S: nothing is on the stack but the way back to the trampoline. */
-static bool undo_first(greg_t *regs)
-{
-    memcpy(&regs[REG_RIP], (const void *)regs[REG_RSP], sizeof regs[REG_RIP]);
-    regs[REG_RSP] += 8;
-    const probe_module *m = module_of_trampoline((uint64_t)regs[REG_RIP]);
-    return m && undo_trampoline(m, regs);
-}
-
-/* A jump on its way to a trampoline, in a gap or in a page of puns, or from the loader to us. */
-static bool undo_jump(greg_t *regs)
-{
-    const uint64_t pc = (uint64_t)regs[REG_RIP], hooked = module_hooked(pc);
-    if (hooked) {
-        regs[REG_RIP] = (greg_t)hooked;
-        return true;
-    }
-    const probe_module *m = module_of_code(pc);
-    const patch_group *g = m ? module_group_at(m, pc) : NULL;
-    if (g && pc > g->start && g->way == WAY_JUMP) {
-        int32_t offset;
-        memcpy(&offset, (const uint8_t *)pc + 1, sizeof offset);
-        const probe_span *s = span_at(m, pc + PROBE_JUMP + (uint64_t)(int64_t)offset);
-        if (s) regs[REG_RIP] = (greg_t)s->pc;
-        return s != NULL;
-    }
-    for (m = m ? NULL : probe.modules; m; m = m->next)
-        for (uint32_t i = 0; i < m->page_count; i++) {
-            if (!m->loaded || pc - m->pages[i] > PROBE_PAGE - PROBE_FAR_JUMP) continue;
-            uint64_t target;
-            memcpy(&target, (const uint8_t *)pc + 6, sizeof target);
-            const probe_span *s = span_at(m, target);
-            if (s) regs[REG_RIP] = (greg_t)s->pc;
-            return s != NULL;
-        }
-    return false;
-}
-
-/* The state of the program itself, instead of ours. False: it is its own already. */
-static bool show_program(greg_t *regs)
-{
-    const uint64_t pc = (uint64_t)regs[REG_RIP];
-    const probe_module *m = module_of_trampoline(pc);
-    if (m) return undo_trampoline(m, regs);
-    if (pc >= (uint64_t)probe_enter_check && pc < (uint64_t)probe_enter_check_end) return undo_entry(regs);
-    if (pc >= (uint64_t)probe_enter_quick && pc < (uint64_t)probe_enter_quick_end) return undo_quick(regs);
-    if (pc >= (uint64_t)probe_first && pc < (uint64_t)probe_first_end) return undo_first(regs);
-    return undo_jump(regs);
-}
-
-/* Where to go on for an address of the program: its bytes may be gone. */
-static uint64_t real_place(uint64_t pc)
-{
-    const probe_module *m = module_of_code(pc);
-    const patch_group *g = m ? module_group_at(m, pc) : NULL;
-    if (!g || !g->tramp || pc == g->start) return pc;
-    for (uint32_t i = 0; i < m->code.span_count; i++) {
-        const probe_span *s = &m->code.spans[i];
-        if (s->pc == pc && (s->kind == SPAN_CHECK || s->kind == SPAN_MOVED)) return (uint64_t)m->code.arena + s->at;
-    }
-    return pc;
-}
-
-/* The handler goes on elsewhere. Where the program was, it may have put on the stack, as a call does, or anywhere, to come back
- * to: Go preempts its threads like that. */
-static void come_back_to(uint64_t was, uint64_t is)
-{
-    const probe_module *m = was != is ? module_of_code(was) : NULL;
-    if (m) patch_give_back((probe_module *)m, was);
-}
 
 /* --- delivery ----------------------------------------------------------------------------------------------------- */
 
@@ -335,6 +38,22 @@ static bool is_fault(int number, const siginfo_t *info)
     const bool kind = number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL ||
                       number == SIGTRAP || number == SIGSYS;
     return kind && info->si_code > 0;
+}
+
+static bool is_deadly(int number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
+}
+
+static void event_fault(int number, siginfo_t *info, void *context);
+static const struct sigaction fault_action = {.sa_sigaction = event_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+/* The handler that is about to run was to do so once. */
+static void reset_action(int number)
+{
+    signals.program[number] = (struct sigaction){.sa_handler = SIG_DFL};
+    const bool is_trap = number == PROBE_TRAP_SIGNAL && signals.owns_trap;
+    if (is_deadly(number) && !is_trap) signals.real_sigaction(number, &fault_action, NULL);
 }
 
 typedef struct { /* what a handler of the program may overwrite by running trampolines itself */
@@ -351,7 +70,7 @@ static void tell_signal(void *number)
 static void run_handler(int number, siginfo_t *info, ucontext_t *context)
 {
     probe_thread *self = &probe_self;
-    const struct sigaction *action = &signals.program[number];
+    const struct sigaction action = signals.program[number];
     between kept = {.atomic = self->atomic, .inside = self->inside};
     memcpy(kept.rep, self->rep, sizeof kept.rep);
     greg_t *regs = context->uc_mcontext.gregs;
@@ -361,17 +80,19 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
     if (self->inside)
         undo_registers(self->inside, regs);
     else
-        changed = show_program(regs);
+        changed = undo_show_program(regs);
     self->inside = NULL;
     memcpy(shown, regs, sizeof shown);
     if (self->thread != &probe.nobody && !self->busy) probe_in_core(tell_signal, &number);
-    if (action->sa_flags & SA_SIGINFO)
-        action->sa_sigaction(number, info, context);
+    if (action.sa_flags & (int)SA_RESETHAND) reset_action(number);
+    if (action.sa_flags & SA_SIGINFO)
+        action.sa_sigaction(number, info, context);
     else
-        action->sa_handler(number);
+        action.sa_handler(number);
+    context->uc_sigmask.__val[0] &= ~PROBE_TRAP_BIT;
     if (memcmp(shown, regs, sizeof shown)) { /* it goes on in the program, and who delivers it late is never come back to */
-        come_back_to((uint64_t)shown[REG_RIP], (uint64_t)regs[REG_RIP]);
-        regs[REG_RIP] = (greg_t)real_place((uint64_t)regs[REG_RIP]);
+        undo_come_back_to((uint64_t)shown[REG_RIP], (uint64_t)regs[REG_RIP]);
+        regs[REG_RIP] = (greg_t)undo_real_place((uint64_t)regs[REG_RIP]);
     } else {
         if (changed) memcpy(regs, real, sizeof real);
         self->inside = kept.inside;
@@ -403,6 +124,7 @@ static void event_signal(int number, siginfo_t *info, void *context)
         struct sigaction again = signals.program[number];
         again.sa_sigaction = event_signal;
         again.sa_flags |= SA_SIGINFO;
+        again.sa_mask.__val[0] &= ~PROBE_TRAP_BIT;
         if (again.sa_flags & (int)SA_RESETHAND) signals.real_sigaction(number, &again, NULL); /* it was for that only */
         return;
     }
@@ -439,16 +161,11 @@ void probe_deliver(probe_registers *registers)
 
 /* --- faults without a handler ------------------------------------------------------------------------------------- */
 
-static bool is_deadly(int number)
-{
-    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
-}
-
 static void event_fault(int number, siginfo_t *info, void *context)
 {
     greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
     if (is_peek(info, regs)) return;
-    if (module_of_trampoline((uint64_t)regs[REG_RIP]) && show_program(regs)) {
+    if (module_of_trampoline((uint64_t)regs[REG_RIP]) && undo_show_program(regs)) {
         const probe_module *m = module_of_code((uint64_t)regs[REG_RIP]);
         const patch_group *g = m ? module_group_at(m, (uint64_t)regs[REG_RIP]) : NULL;
         if (g) patch_restore(m, g);
@@ -459,8 +176,6 @@ static void event_fault(int number, siginfo_t *info, void *context)
         sys_call(SYS_tgkill, sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), number, 0,
                  0, 0);
 }
-
-static const struct sigaction fault_action = {.sa_sigaction = event_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
 /* --- traps -------------------------------------------------------------------------------------------------------- */
 
@@ -478,6 +193,8 @@ static void event_trap(int number, siginfo_t *info, void *context)
     const struct sigaction *action = &signals.program[number];
     if (action->sa_handler == SIG_IGN && info->si_code <= 0) return;
     if (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN) {
+        const uint64_t mask = action->sa_mask.__val[0] & ~PROBE_TRAP_BIT; /* what the kernel would do for it */
+        sys_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, 0, KERNEL_SET, 0, 0);
         event_signal(number, info, context);
         return;
     }
@@ -495,15 +212,15 @@ bool signal_own_trap(void)
 {
     if (signals.owns_trap) return true;
     struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER}, was;
-    if (!signals.real_sigaction || signals.real_sigaction(TRAP_SIGNAL, NULL, &was)) return false;
-    if (!is_ours(&was)) signals.program[TRAP_SIGNAL] = was;
-    signals.owns_trap = !signals.real_sigaction(TRAP_SIGNAL, &ours, NULL);
+    if (!signals.real_sigaction || signals.real_sigaction(PROBE_TRAP_SIGNAL, NULL, &was)) return false;
+    if (!is_ours(&was)) signals.program[PROBE_TRAP_SIGNAL] = was;
+    signals.owns_trap = !signals.real_sigaction(PROBE_TRAP_SIGNAL, &ours, NULL);
     return signals.owns_trap;
 }
 
 /* --- what the program calls --------------------------------------------------------------------------------------- */
 
-#define EXPORT __attribute__((visibility("default")))
+#define CALLER ((uint64_t)__builtin_return_address(0))
 
 static sigaction_function *real_sigaction(void)
 {
@@ -518,7 +235,7 @@ static sigaction_function *real_sigaction(void)
 static int exchange(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction ours, was, before = signals.program[number];
-    if (number == TRAP_SIGNAL && signals.owns_trap) {
+    if (number == PROBE_TRAP_SIGNAL && signals.owns_trap) {
         if (action) signals.program[number] = *action;
         if (old) *old = before;
         return 0;
@@ -535,7 +252,7 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
             ours.sa_flags |= SA_SIGINFO;
             signals.program[number] = *action; /* before it can be called */
         }
-        ours.sa_mask.__val[0] &= ~TRAP_BIT;
+        ours.sa_mask.__val[0] &= ~PROBE_TRAP_BIT;
     }
     int result = real_sigaction()(number, action ? &ours : NULL, &was);
     if (result) {
@@ -547,14 +264,26 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
     return result;
 }
 
-EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
+/* In a child of vfork: what its parent has installed stays as it is, and what it installs itself lasts until it becomes another
+ * program. */
+static int install_for_child(int number, const struct sigaction *action, struct sigaction *old)
 {
-    if (number < 1 || number >= SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
+    const bool is_trap = number == PROBE_TRAP_SIGNAL && signals.owns_trap;
+    struct sigaction was;
+    if (real_sigaction()(number, is_trap ? NULL : action, &was)) return -1;
+    if (old) *old = is_ours(&was) ? signals.program[number] : was;
+    return 0;
+}
+
+static int install(int number, const struct sigaction *action, struct sigaction *old, uint64_t back)
+{
+    if (number < 1 || number >= PROBE_SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
+    if (!process_is_own()) return install_for_child(number, action, old);
     uint64_t all = ~(uint64_t)0, mask;
     struct sigaction copy, was;
     if (action) {
         copy = *action;
-        wrap_call_before("sigaction", (uint64_t)number, (uint64_t)__builtin_return_address(0));
+        wrap_call_before("sigaction", (uint64_t)number, back);
     }
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&mask, KERNEL_SET, 0, 0);
     sys_lock(&signals.lock);
@@ -565,62 +294,83 @@ EXPORT int sigaction(int number, const struct sigaction *restrict action, struct
     return result;
 }
 
-EXPORT __sighandler_t signal(int number, __sighandler_t handler)
+EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    if (number >= 1 && number < SIGNALS) action.sa_mask.__val[0] = 1ul << (number - 1);
+    return install(number, action, old, CALLER);
+}
+
+EXPORT int __sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old);
+EXPORT int __sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
+{
+    return install(number, action, old, CALLER);
+}
+
+static __sighandler_t install_plain(int number, __sighandler_t handler, int flags, uint64_t back)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
     if (handler == SIG_ERR) {
         errno = EINVAL;
         return SIG_ERR;
     }
-    return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
+    if (!(flags & SA_NODEFER) && number >= 1 && number < PROBE_SIGNALS) action.sa_mask.__val[0] = 1ul << (number - 1);
+    return install(number, &action, &old, back) ? SIG_ERR : old.sa_handler;
+}
+
+EXPORT __sighandler_t signal(int number, __sighandler_t handler)
+{
+    return install_plain(number, handler, SA_RESTART, CALLER);
 }
 
 EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler);
 EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
 {
-    return signal(number, handler);
+    return install_plain(number, handler, SA_RESTART, CALLER);
 }
 
-typedef int mask_function(int, const sigset_t *, sigset_t *);
-
-/* Traps must not be blocked: the kernel would end the process. The first one may come with a module that is loaded later, so
- * their signal never is, but the program is told what it has asked for. */
-static int change_mask(const char *name, int how, const sigset_t *set, sigset_t *old)
+EXPORT __sighandler_t ssignal(int number, __sighandler_t handler)
 {
-    mask_function *f = (mask_function *)symbol_next(name);
-    const bool has_trap = set && set->__val[0] & TRAP_BIT, was_blocked = probe_self.blocks_trap;
-    sigset_t copy;
-    if (set && how != SIG_UNBLOCK) {
-        copy = *set;
-        copy.__val[0] &= ~TRAP_BIT;
+    return install_plain(number, handler, SA_RESTART, CALLER);
+}
+
+/* What `signal` is to programs that are compiled for plain POSIX. */
+EXPORT __sighandler_t __sysv_signal(int number, __sighandler_t handler)
+{
+    return install_plain(number, handler, (int)SA_RESETHAND | SA_NODEFER, CALLER);
+}
+
+EXPORT __sighandler_t sysv_signal(int number, __sighandler_t handler)
+{
+    return install_plain(number, handler, (int)SA_RESETHAND | SA_NODEFER, CALLER);
+}
+
+EXPORT int sigignore(int number)
+{
+    const struct sigaction action = {.sa_handler = SIG_IGN};
+    return install(number, &action, NULL, CALLER);
+}
+
+EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler}, old;
+    sigset_t set, was;
+    if (handler == SIG_ERR || number < 1 || number >= PROBE_SIGNALS) {
+        errno = EINVAL;
+        return SIG_ERR;
     }
-    const int result = f(how, set && how != SIG_UNBLOCK ? &copy : set, old);
-    if (result) return result;
-    if (set && (has_trap || how == SIG_SETMASK)) probe_self.blocks_trap = has_trap && how != SIG_UNBLOCK;
-    if (old && was_blocked) old->__val[0] |= TRAP_BIT;
-    return 0;
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    return change_mask("sigprocmask", how, set, old);
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
-{
-    return change_mask("pthread_sigmask", how, set, old);
+    const bool holds = handler == SIG_HOLD;
+    if (install(number, holds ? NULL : &action, &old, CALLER)) return SIG_ERR;
+    set = (sigset_t){.__val = {1ul << (number - 1)}};
+    if (sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &set, &was)) return SIG_ERR;
+    return was.__val[0] & set.__val[0] ? SIG_HOLD : old.sa_handler;
 }
 
 void signal_start(void)
 {
     struct sigaction now;
-    for (int number = 1; number < SIGNALS; number++)
+    for (int number = 1; number < PROBE_SIGNALS; number++)
         if (is_deadly(number) && !real_sigaction()(number, NULL, &now) && now.sa_handler == SIG_DFL)
             real_sigaction()(number, &fault_action, NULL);
-    uint64_t trap = TRAP_BIT, was = 0; /* what has started the program may have blocked it */
-    sys_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&trap, (long)&was, KERNEL_SET, 0, 0);
-    probe_self.blocks_trap = was & TRAP_BIT;
+    mask_start();
 }
 
 bool signal_take(int number)

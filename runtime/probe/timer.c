@@ -83,7 +83,7 @@ static void notified(union sigval value)
     r->function(r->value);
 }
 
-__attribute__((visibility("default"))) int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
     create_function *real = (create_function *)symbol_next("timer_create");
     timer_record *r = is_seen() && event && event->sigev_notify == SIGEV_THREAD ? new_record() : NULL;
@@ -97,7 +97,7 @@ __attribute__((visibility("default"))) int timer_create(clockid_t clock, struct 
     return real(clock, &own, timer);
 }
 
-__attribute__((visibility("default"))) int timer_settime(timer_t timer, int flags, const struct itimerspec *to,
+EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *to,
                                                          struct itimerspec *was)
 {
     if (is_seen()) probe_in_core(set, NULL);

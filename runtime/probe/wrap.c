@@ -218,6 +218,8 @@ void *probe_before(probe_call *c)
 {
     void *function = real_function(c->number);
     const probe_thread *self = &probe_self;
+    const sync_meaning meaning = sync_table[c->number].meaning;
+    if (meaning == SYNC_POLL || meaning == SYNC_SELECT || meaning == SYNC_EPOLL_WAIT) mask_during_call(c);
     c->is_seen = false;
     if (!probe.ready || self->thread == &probe.nobody || self->busy) return function;
     probe_in_core(before, c);

@@ -113,7 +113,7 @@ const sync_entry hb_sync_table[] = {
     PLAIN("sigfillset", SYNC_SIGADD, 0),
 
     /* --- events ------------------------------------------------------------------------------------------------------------ */
-    PLAIN("signal bsd_signal sysv_signal ssignal sigset sigaction sigvec", SYNC_SIGNAL, -1),
+    PLAIN("signal bsd_signal sysv_signal __sysv_signal ssignal sigset sigaction __sigaction sigvec", SYNC_SIGNAL, -1),
     PLAIN("atexit at_quick_exit __cxa_at_quick_exit on_exit __cxa_atexit __libc_start_main", SYNC_AT_EXIT, -1),
     PLAIN("exit quick_exit", SYNC_EXIT, -1),
     PLAIN("pthread_key_create tss_create", SYNC_KEY, -1),

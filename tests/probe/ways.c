@@ -4,10 +4,12 @@
  * Prints one number per function, twice: first with one thread, then with two and all signals blocked; and what the program
  * does itself with the signal of traps. */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/select.h>
 #include <ucontext.h>
 
 static unsigned char from[256], to[256];
@@ -121,6 +123,62 @@ static void *blocked(void *unused)
     return unused;
 }
 
+static void on_signal(int number)
+{
+    printf("signal %d: ", number);
+    work();
+}
+
+/* Handlers that run while all but theirs is blocked. */
+static void wait_masked(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t one, most;
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, NULL);
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    sigfillset(&most);
+    sigdelset(&most, SIGUSR1);
+    raise(SIGUSR1);
+    sigsuspend(&most);
+    raise(SIGUSR1);
+    printf("ppoll %d\n", ppoll(NULL, 0, NULL, &most));
+    raise(SIGUSR1);
+    printf("pselect %d\n", pselect(0, NULL, NULL, NULL, NULL, &most));
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+/* The signal of traps, by everything that installs handlers or blocks signals. */
+static void install(void)
+{
+    struct sigaction now;
+    signal(SIGILL, on_signal);
+    raise(SIGILL);
+    printf("signal %d\n", __sysv_signal(SIGILL, on_signal) == on_signal);
+    raise(SIGILL);
+    sigaction(SIGILL, NULL, &now);
+    printf("once %d\n", now.sa_handler == SIG_DFL);
+    work();
+    printf("sigset %d\n", sigset(SIGILL, on_signal) == SIG_DFL);
+    raise(SIGILL);
+    printf("held %d\n", sigset(SIGILL, SIG_HOLD) == on_signal);
+    work();
+    printf("released %d\n", sigset(SIGILL, on_signal) == SIG_HOLD);
+    sighold(SIGILL);
+    work();
+    sigrelse(SIGILL);
+    raise(SIGILL);
+    sigignore(SIGILL);
+    raise(SIGILL);
+    work();
+    signal(SIGILL, SIG_DFL);
+    const int before = sigblock(~0);
+    work();
+    sigsetmask(before);
+}
+
 int main(void)
 {
     pthread_t other;
@@ -130,6 +188,8 @@ int main(void)
     undefine();
     work();
     undefine();
+    wait_masked();
+    install();
     pthread_create(&other, NULL, blocked, NULL);
     pthread_join(other, NULL);
     sigset_t all;
