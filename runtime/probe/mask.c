@@ -1,8 +1,9 @@
 /* Signal masks of the program.
  *
- * The signal of traps must not be blocked while code of the program runs: the kernel would end the process. The first trap may
- * come with a module that is loaded later, so the signal never is blocked, but the program is told what it has asked for. Not
- * covered: masks that are set by system calls of the program's own, and those in contexts that it has filled in by hand. */
+ * The signal of traps must not be blocked while code of the program runs: the kernel would end the process. The first
+ * trap may come with a module that is loaded later, so the signal never is blocked, but the program is told what it has
+ * asked for. Not covered: masks that are set by system calls of the program's own, and those in contexts that it has
+ * filled in by hand. */
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ static int change_mask(const char *name, int how, const sigset_t *set, sigset_t 
     if (set) copy = how == SIG_UNBLOCK ? *set : without_trap(set);
     const int result = f(how, set ? &copy : NULL, old);
     if (result) return result;
-    if (set && (has_trap || how == SIG_SETMASK) && process_is_own()) probe_self.blocks_trap = has_trap && how != SIG_UNBLOCK;
+    if (set && (has_trap || how == SIG_SETMASK) && process_is_own())
+        probe_self.blocks_trap = has_trap && how != SIG_UNBLOCK;
     if (old && was_blocked) old->__val[0] |= PROBE_TRAP_BIT;
     return 0;
 }

@@ -3,10 +3,11 @@
  * Its handlers are called by ours. While the thread is in the core, an asynchronous signal waits: everything is blocked
  * until the core is left, then the signal is sent to the thread once more. (The core itself could put checks off, but a
  * handler may also take locks, or leave by longjmp.) A handler is shown the state that the program would have without
- * us (undo.c): a signal that comes inside of a trampoline has the address of the original instruction and the registers as
- * they were before the check. When the handler returns without having changed anything, the thread goes on where it was; when it has changed the state, in the
- * program or, if the address was displaced, at its place in the trampoline. When it goes on elsewhere, and the address that it
- * was shown was in the middle of what was displaced, the bytes there are put back: it may come back there by itself.
+ * us (undo.c): a signal that comes inside of a trampoline has the address of the original instruction and the registers
+ * as they were before the check. When the handler returns without having changed anything, the thread goes on where it
+ * was; when it has changed the state, in the program or, if the address was displaced, at its place in the trampoline.
+ * When it goes on elsewhere, and the address that it was shown was in the middle of what was displaced, the bytes there
+ * are put back: it may come back there by itself.
  *
  * A fault that the program has no handler for ends it as it would without us: at the original address, after its bytes
  * were put back, so that a core dump shows the program's own state.
@@ -90,7 +91,8 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
     else
         action.sa_handler(number);
     context->uc_sigmask.__val[0] &= ~PROBE_TRAP_BIT;
-    if (memcmp(shown, regs, sizeof shown)) { /* it goes on in the program, and who delivers it late is never come back to */
+    if (memcmp(shown, regs,
+               sizeof shown)) { /* it goes on in the program, and who delivers it late is never come back to */
         undo_come_back_to((uint64_t)shown[REG_RIP], (uint64_t)regs[REG_RIP]);
         regs[REG_RIP] = (greg_t)undo_real_place((uint64_t)regs[REG_RIP]);
     } else {
@@ -264,8 +266,8 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
     return result;
 }
 
-/* In a child of vfork: what its parent has installed stays as it is, and what it installs itself lasts until it becomes another
- * program. */
+/* In a child of vfork: what its parent has installed stays as it is, and what it installs itself lasts until it becomes
+ * another program. */
 static int install_for_child(int number, const struct sigaction *action, struct sigaction *old)
 {
     const bool is_trap = number == PROBE_TRAP_SIGNAL && signals.owns_trap;

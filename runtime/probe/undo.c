@@ -1,5 +1,5 @@
-/* The state of the program itself, where a thread was interrupted in code of ours: what trampolines and entry.S have pushed and
- * changed so far is found by reading their own instructions. */
+/* The state of the program itself, where a thread was interrupted in code of ours: what trampolines and entry.S have
+ * pushed and changed so far is found by reading their own instructions. */
 #include "runtime/probe/emit.h"
 #include "runtime/probe/insn.h"
 #include "runtime/probe/probe.h"
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <ucontext.h>
 
-extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[], probe_enter_check_rest[],
-    probe_enter_check_end[];
+extern const char probe_enter_check_busy[], probe_enter_check_idle[], probe_enter_check_popf[],
+    probe_enter_check_rest[], probe_enter_check_end[];
 extern const char probe_enter_quick_left[], probe_enter_quick_full[], probe_enter_quick_end[];
 
 typedef struct {
@@ -172,8 +172,8 @@ void undo_registers(const probe_registers *r, greg_t *regs)
     regs[REG_RIP] = (greg_t)probe.records[r->record].pc;
 }
 
-/* From `from`, where `u` is right, to where it was interrupted; then everything is as it was at the site, whose record lies on
- * the stack. */
+/* From `from`, where `u` is right, to where it was interrupted; then everything is as it was at the site, whose record
+ * lies on the stack. */
 static bool undo_to_site(undo *u, greg_t *regs, uint64_t from)
 {
     undo_walk(u, from, (uint64_t)regs[REG_RIP]);
@@ -287,8 +287,8 @@ uint64_t undo_real_place(uint64_t pc)
     return pc;
 }
 
-/* Where the program was, the handler may have put on the stack, as a call does, or anywhere, to come back to: Go preempts its
- * threads like that. */
+/* Where the program was, the handler may have put on the stack, as a call does, or anywhere, to come back to: Go
+ * preempts its threads like that. */
 void undo_come_back_to(uint64_t was, uint64_t is)
 {
     const probe_module *m = was != is ? module_of_code(was) : NULL;

@@ -1,5 +1,5 @@
-/* A child of vfork resets all signals, and installs a handler of its own: the parent, whose memory it runs in, still has its
- * handlers. Prints what they have counted. */
+/* A child of vfork resets all signals, and installs a handler of its own: the parent, whose memory it runs in, still
+ * has its handlers. Prints what they have counted. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
