@@ -9,7 +9,7 @@
  *
  * A *site* is an instruction of the module. Its actions are done before the instruction, in order; those of kind
  * PLAN_SYNC have a second half after it. A site without actions says only which source line the instruction belongs
- * to: call instructions have one, so that return addresses can be shown with file and line.
+ * to: call instructions have one, so that return addresses can be shown with file and line; or that it is a system call.
  *
  * A *value* of an address expression is one byte: a general register as it is right before the instruction, the load
  * bias, a value captured earlier in the same frame, or none. The address of element i of an action is
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 5 }; /* also for plans that are only better: old ones would go on being used */
+enum { PLAN_VERSION = 6 }; /* also for plans that are only better: old ones would go on being used */
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -59,6 +59,7 @@ typedef struct {
 
 enum { /* site flags */
     PLAN_CALL = 1,   /* the instruction is a call */
+    PLAN_SYSTEM = 4, /* the instruction is a system call */
     PLAN_DECIDED = 2 /* the analysis knows all that the instruction may access, itself or by the library function that it
                         calls, and has compared it with the others of which this is so */
 };
@@ -70,7 +71,7 @@ typedef struct {
     uint8_t length;        /* 13  bytes of the instruction: 1 to 15 */
     uint8_t window;        /* 14  bytes from addr on, whole instructions, that may be displaced together: no jump leads
                                   between them. At least `length` */
-    uint8_t flags;         /* 15  PLAN_CALL, PLAN_DECIDED */
+    uint8_t flags;         /* 15  PLAN_CALL, PLAN_SYSTEM, PLAN_DECIDED */
     uint32_t dead;         /* 16  PLAN_DEAD_*: free to overwrite right before the instruction */
     uint32_t source;       /* 20  in the table of sources, plus 1; 0: unknown */
     uint32_t warnings;     /* 24  ids of the static warnings that the site takes part in, separated by blanks, in the

@@ -93,7 +93,7 @@ static plan_status check_sites(const plan *p)
         if (s->length < 1 || s->length > 15 || s->window < s->length) return PLAN_BAD_SITE;
         if (s->first_action > p->action_count || s->action_count > p->action_count - s->first_action)
             return PLAN_BAD_SITE;
-        if (s->flags & ~(PLAN_CALL | PLAN_DECIDED) || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
+        if (s->flags & ~(PLAN_CALL | PLAN_SYSTEM | PLAN_DECIDED) || s->dead & ~PLAN_DEAD_ALL || s->source > p->source_count) return PLAN_BAD_SITE;
         if (s->warnings >= p->string_bytes || s->early > PLAN_EARLY) return PLAN_BAD_SITE;
     }
     return PLAN_OK;

@@ -69,6 +69,10 @@ void probe_check(probe_registers *r, uint32_t number)
     const probe_record *record = &probe.records[number];
     probe_thread *self = &probe_self;
     ft_thread *thread = self->thread;
+    if (record->kind == RECORD_SYSTEM) {
+        r->general[RCX] = signal_system_call(r) || mask_system_call(r);
+        return;
+    }
     if (thread == &probe.nobody) return;
     r->general[RSP] = (uint64_t)r->stack;
     self->stack_seen = (uint64_t)r->stack;

@@ -98,6 +98,18 @@ static inline size_t emit_branch_short(code *c, unsigned condition)
     return c->len;
 }
 
+static inline size_t emit_jump_short(code *c)
+{
+    emit_bytes(c, "\xeb\0", 2);
+    return c->len;
+}
+
+static inline size_t emit_branch_if_zero(code *c) /* rcx; short */
+{
+    emit_bytes(c, "\xe3\0", 2);
+    return c->len;
+}
+
 static inline void emit_fill(code *c, size_t place) /* it leads to here */
 {
     int32_t offset = (int32_t)(c->len - place);
@@ -162,6 +174,11 @@ static inline void emit_load32(code *c, unsigned reg, memory m)
 static inline void emit_lea(code *c, unsigned reg, memory m)
 {
     emit_memory(c, true, 0x8d, reg, m);
+}
+
+static inline void emit_lea32(code *c, unsigned reg, memory m)
+{
+    emit_memory(c, false, 0x8d, reg, m);
 }
 
 static inline void emit_compare32(code *c, unsigned reg, memory m) /* memory with register */

@@ -39,6 +39,7 @@ static bool decode_at(const probe_module *m, uint64_t addr, insn *out)
 
 static bool has_work(const probe_module *m, const plan_site *s)
 {
+    if (s->flags & PLAN_SYSTEM) return true;
     for (unsigned i = 0; i < s->action_count; i++) {
         const plan_action *a = &m->code.plan->actions[s->first_action + i];
         if (a->kind != PLAN_CAPTURE && (a->claim == PLAN_CLAIM_NONE || probe.report->options.audit)) return true;
@@ -403,6 +404,9 @@ static const char *const no_room = "no memory near enough for its trampolines";
 static const char *make_tables(probe_module *m)
 {
     const plan *p = m->code.plan;
+    uint32_t system_calls = 0;
+    for (uint32_t i = 0; i < p->site_count; i++)
+        system_calls += !!(p->sites[i].flags & PLAN_SYSTEM);
     const size_t groups = page_size((size_t)p->site_count * sizeof *m->groups);
     m->code.span_cap = 16 * p->action_count + 80 * p->site_count + 64;
     const size_t spans = page_size((size_t)m->code.span_cap * sizeof *m->code.spans);
@@ -416,13 +420,13 @@ static const char *make_tables(probe_module *m)
     m->pages = (uint64_t *)((char *)m->tables + groups + spans);
     m->page_cap = MOST_PAGES;
     if (!m->code.record_cap) {
-        m->code.record_cap = 3 * p->action_count + 1;
+        m->code.record_cap = 3 * p->action_count + system_calls + 1;
         if (m->code.record_cap > PROBE_RECORDS - probe.record_count) return "too many sites";
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;
     }
     /* The worst case is never met: a fourth of it holds everything. If what is there does not (is_full), the module is refused. */
-    const size_t bound = tramp_bound(p->action_count * 3, p->site_count * 16, p->site_count);
+    const size_t bound = tramp_bound(p->action_count * 3 + system_calls, p->site_count * 16, p->site_count);
     for (unsigned beside_heap = 0; beside_heap < 2; beside_heap++)
         for (size_t size = bound; size > bound / (beside_heap ? 32 : 3) && !m->code.arena; size -= size / 8) {
             m->code.arena_size = page_size(size);

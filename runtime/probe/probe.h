@@ -57,7 +57,7 @@ typedef struct { /* registers of the program, as entry.S stores them */
     uint64_t stack[]; /* of the program */
 } probe_registers;
 
-typedef enum { RECORD_CHECK, RECORD_SYNC_BEFORE, RECORD_SYNC_AFTER, RECORD_REP_BEFORE, RECORD_REP_AFTER } record_kind;
+typedef enum { RECORD_CHECK, RECORD_SYNC_BEFORE, RECORD_SYNC_AFTER, RECORD_REP_BEFORE, RECORD_REP_AFTER, RECORD_SYSTEM } record_kind;
 
 typedef struct { /* one way to call C from a trampoline; trampolines name it by its number */
     const plan_action *action;
@@ -419,6 +419,7 @@ void wrap_start(void);
 void wrap_note_caller(const probe_call *call); /* for stacks */
 /* Before a function of the table that is written in C here. */
 void wrap_call_before(const char *name, uint64_t object, uint64_t back);
+void wrap_call_inside(const char *name, uint64_t object); /* likewise, inside of the core */
 void wrap_forget(uint64_t start, uint64_t end); /* functions in this module are no more */
 /* What the library gets instead of this function: calls of it are told. 0: no more of them. */
 uint64_t callback_for(uint64_t function);
@@ -457,6 +458,9 @@ void undo_come_back_to(uint64_t was, uint64_t is); /* a handler goes on elsewher
 void signal_start(void);
 void signal_forked(void);
 bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */
+/* A system call by an instruction of the program's own, inside of the core. True: it was made, and what it returns is in rax. */
+bool signal_system_call(probe_registers *registers);
+bool mask_system_call(probe_registers *registers);
 void mask_start(void);
 void mask_during_call(probe_call *call); /* of a function that waits with a mask of its own */
 bool signal_own_trap(void); /* the signal of a trap is ours from now on */

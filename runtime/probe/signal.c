@@ -12,8 +12,10 @@
  * A fault that the program has no handler for ends it as it would without us: at the original address, after its bytes
  * were put back, so that a core dump shows the program's own state.
  *
- * Handlers that are installed by system calls of the program's own see trampolines, and run at any time: checks in them
- * are put off by the core, atomics in them are not seen while the core is busy. */
+ * System calls that an instruction of the program's own makes are seen too (PLAN_SYSTEM). Handlers that are installed by
+ * libc's `syscall`, or by code without a plan, see trampolines, and run at any time: checks in them are put off by the
+ * core, atomics in them are not seen while the core is busy. */
+#include "runtime/probe/emit.h"
 #include "runtime/probe/probe.h"
 
 #include <errno.h>
@@ -375,14 +377,36 @@ void signal_start(void)
     mask_start();
 }
 
+typedef struct { /* as the kernel has it */
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+} kernel_action;
+
+/* rt_sigaction. libc makes the real call: what it lets handlers return by does the same as the program's own. */
+bool signal_system_call(probe_registers *r)
+{
+    const unsigned long restorer_flag = 0x04000000;
+    const int number = (int)r->general[RDI];
+    const uint64_t action_at = r->general[RSI], old_at = r->general[RDX];
+    kernel_action given = {0}, old_given;
+    if ((uint32_t)r->general[RAX] != SYS_rt_sigaction || r->general[R10] != KERNEL_SET || number < 1 || number >= PROBE_SIGNALS) return false;
+    if (action_at && !probe_peek(&given, action_at, sizeof given)) return false;
+    if (sys_call(SYS_rt_sigaction, number, 0, (long)old_at, KERNEL_SET, 0, 0)) return false; /* can it be written? */
+    struct sigaction action = {.sa_flags = (int)(given.flags & ~restorer_flag), .sa_mask = {{given.mask}}}, old;
+    action.sa_sigaction = given.handler;
+    if (install(number, action_at ? &action : NULL, &old, 0)) return false;
+    if (action_at) wrap_call_inside("sigaction", (uint64_t)number);
+    old_given = (kernel_action){old.sa_sigaction, (unsigned long)(unsigned)old.sa_flags | restorer_flag, old.sa_restorer, old.sa_mask.__val[0]};
+    if (old_at) memcpy((void *)old_at, &old_given, sizeof old_given);
+    r->general[RAX] = 0;
+    return true;
+}
+
 bool signal_take(int number)
 {
-    struct { /* as the kernel has it */
-        void (*handler)(int, siginfo_t *, void *);
-        unsigned long flags;
-        void (*restorer)(void);
-        uint64_t mask;
-    } now;
+    kernel_action now;
     if (sys_call(SYS_rt_sigaction, number, 0, (long)&now, KERNEL_SET, 0, 0) || !(now.flags & SA_SIGINFO)) return false;
     signals.program[number] = (struct sigaction){.sa_sigaction = now.handler, .sa_flags = SA_SIGINFO};
     now.handler = event_signal;

@@ -11,6 +11,8 @@
  * Everything is described by spans, so that a signal handler can be shown the program's own state. */
 #include "runtime/probe/tramp.h"
 
+#include <sys/syscall.h>
+
 size_t tramp_bound(uint32_t actions, uint32_t instructions, uint32_t ranges)
 {
     return (size_t)actions * 640 + (size_t)instructions * INSN_MOVED + (size_t)ranges * 32 + PROBE_PAGE;
@@ -41,6 +43,18 @@ static int32_t back_at(builder *b, uint64_t pc)
                          (row + 1 == end || at < row[1].start);
     if (!is_same) b->row = row = plan_unwind_at(p, addr);
     return back_of_row(row);
+}
+
+static uint32_t add_system_record(builder *b, uint64_t pc)
+{
+    probe_code *m = b->module;
+    if (m->record_count == m->record_cap) {
+        b->c.failed = true;
+        return 0;
+    }
+    const uint32_t at = m->first_record + m->record_count++;
+    probe.records[at] = (probe_record){.bias = m->bias, .pc = pc, .kind = RECORD_SYSTEM, .back = back_at(b, pc)};
+    return at;
 }
 
 static uint32_t add_record(builder *b, const plan_site *site, unsigned number, record_kind kind, uint64_t pc)
@@ -112,6 +126,36 @@ static void emit_moved(builder *b, const insn *i, const uint8_t *bytes, uint64_t
     size_t len = insn_move(i, bytes, at, code_here(&b->c), moved);
     if (!len) b->c.failed = true;
     emit_bytes(&b->c, moved, len);
+}
+
+/* A system call that changes handlers or masks is C's, which may make it itself: then rcx is not 0. Before a system call rcx is
+ * free. Flags are not changed, and the stack is not used for any other call: there may be none. */
+static void emit_system(builder *b, const insn *i, const uint8_t *bytes, uint64_t at)
+{
+    size_t to_c[2], to_instruction[2];
+    tramp_span(b, SPAN_CHECK, at, NULL);
+    emit_lea32(&b->c, RCX, (memory){RAX, NO_REGISTER, 1, -SYS_rt_sigaction});
+    to_c[0] = emit_branch_if_zero(&b->c);
+    emit_lea32(&b->c, RCX, (memory){RAX, NO_REGISTER, 1, -SYS_rt_sigprocmask});
+    to_c[1] = emit_branch_if_zero(&b->c);
+    to_instruction[0] = emit_jump_short(&b->c);
+    emit_fill_short(&b->c, to_c[0]);
+    emit_fill_short(&b->c, to_c[1]);
+    emit_move_stack(&b->c, -PROBE_RED_ZONE);
+    emit_push_number(&b->c, add_system_record(b, at));
+    emit_call_absolute(&b->c, (uint64_t)&probe.low[LOW_CHECK]);
+    emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
+    to_instruction[1] = emit_branch_if_zero(&b->c);
+    const size_t done = emit_jump_short(&b->c);
+    emit_fill_short(&b->c, to_instruction[0]);
+    emit_fill_short(&b->c, to_instruction[1]);
+    emit_moved(b, i, bytes, at);
+    emit_fill_short(&b->c, done);
+}
+
+static bool is_system_call(const plan_site *site, const insn *i)
+{
+    return site && site->flags & PLAN_SYSTEM && i->map == 1 && i->opcode == 0x05;
 }
 
 static const plan_site *site_of(const builder *b, uint64_t at, const insn *i)
@@ -215,6 +259,10 @@ static insn_flow emit_range(builder *b, const tramp_range *range)
             tramp_span(b, SPAN_CHECK, at, NULL);
             emit_ran(b, site);
             emit_before(b, site, at, goes_on);
+        }
+        if (is_system_call(site, &i)) {
+            emit_system(b, &i, bytes, at);
+            continue;
         }
         emit_moved(b, &i, bytes, at);
         if (site && goes_on) emit_after(b, site, next);

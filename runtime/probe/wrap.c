@@ -240,6 +240,15 @@ static void call_before(void *call)
     sync_before(&probe.engine, &probe_self.sync, c);
 }
 
+void wrap_call_inside(const char *name, uint64_t object)
+{
+    sync_call call = {.row = sync_find(name)};
+    const ft_thread *thread = probe_self.thread;
+    if (!call.row || thread == &probe.nobody || __atomic_load_n(&thread->inside, __ATOMIC_RELAXED)) return; /* or in a handler */
+    if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;
+    call_before(&call);
+}
+
 void wrap_call_before(const char *name, uint64_t object, uint64_t back)
 {
     if (!probe.ready || probe_self.thread == &probe.nobody || probe_self.busy) return;

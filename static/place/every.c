@@ -385,6 +385,7 @@ static void place_function(placer *p)
             if (opinion && opinion->ids) site.warnings = draft_string(p->draft, opinion->ids);
             place_insn_at(p, number, block->first_insn + block->insn_count, reachable, opinion, &site);
             if (is_call(insn)) site.flags = PLAN_CALL;
+            if (insn->flow == FLOW_SYSCALL) site.flags = PLAN_SYSTEM;
             if (!site.action_count && !site.flags) continue;
             if (opinion && opinion->decided) site.flags |= PLAN_DECIDED;
             site.window = window_of(p->module, func, block, number);

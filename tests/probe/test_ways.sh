@@ -35,6 +35,7 @@ set environment RACE_OPTIONS=-plan $work/plans
 set environment LD_PRELOAD=$RACE_BUILD/librace_probe.so
 handle SIGILL nostop noprint
 handle SIGUSR1 nostop noprint
+handle SIGSEGV nostop noprint
 run >debugged
 END
     timeout 60 gdb -batch -x script ./ways >"$work/out" 2>&1 </dev/null

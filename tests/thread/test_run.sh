@@ -16,6 +16,10 @@ expect 66 "$RACE" run ./script
 has "first: 0"
 has "second: 3"
 error_has "2 races and 0 potential deadlocks in 2 of"
+if [ "$engine" = probe ]; then # drrun gives a program its path for a name
+    expect 0 "$RACE" run sh -c 'echo "my name is $0"'
+    has "my name is sh"
+fi
 printf 'all:\n\t./racy\n' >Makefile
 if command -v make >/dev/null; then
     expect 66 "$RACE" run make

@@ -67,14 +67,14 @@ static bool is_script(char **program, char **argument)
 }
 
 /* The command line of a script's interpreter in place of the script's. */
-static void use_interpreter(run_request *r, char *script, char *argument)
+static void use_interpreter(run_request *r, char *interpreter, char *script, char *argument)
 {
     size_t n = 0;
     while (r->program[n])
         n++;
     char **args = base_alloc_zero(n + 3, sizeof *args);
     size_t at = 0;
-    args[at++] = r->program[0];
+    args[at++] = interpreter;
     if (argument) args[at++] = argument;
     args[at++] = script;
     for (size_t i = 1; i < n; i++)
@@ -125,7 +125,7 @@ static int prepare(run_request *r, run_paths *p)
     if (code == EXIT_CLEAN && !r->plans) code = run_make_directory(plans);
     char *argument, *script = p->program;
     if (code == EXIT_CLEAN && is_script(&p->program, &argument))
-        use_interpreter(r, script, argument);
+        use_interpreter(r, p->program, script, argument);
     else if (code == EXIT_CLEAN && !r->plans)
         code = run_plan_program(r, p->program, plans);
     if (code == EXIT_CLEAN && !(p->plans = absolute(plans))) code = EXIT_USAGE;

@@ -184,8 +184,8 @@ pid_t run_start(const run_request *r, const run_paths *paths)
         return -cli_error("%s: runs with the rights of another user, which no engine can follow: run a copy of it", paths->program);
     int code = probe ? EXIT_CLEAN : prepare_dynamorio(r, paths, &w);
     if (code != EXIT_CLEAN) return -code;
-    add(&w, paths->program);
-    for (char **a = r->program + 1; *a; a++)
+    if (!probe) add(&w, paths->program);
+    for (char **a = r->program + !probe; *a; a++) /* drrun has no other name for the program than its path */
         add(&w, *a);
     vec_push(&w, NULL);
     fflush(NULL);
@@ -194,8 +194,9 @@ pid_t run_start(const run_request *r, const run_paths *paths)
         sigprocmask(SIG_SETMASK, &paths->signals, NULL);
         cli_restore_signals();
         if (!probe || prepare_probe(r, paths) == EXIT_CLEAN) {
-            execv(w.data[0], w.data);
-            cli_error("%s: cannot be started: %s", w.data[0], strerror(errno));
+            const char *file = probe ? paths->program : w.data[0];
+            execv(file, w.data);
+            cli_error("%s: cannot be started: %s", file, strerror(errno));
         }
         _exit(EXIT_USAGE);
     }

@@ -76,7 +76,7 @@ static void print_plan(const plan *p)
            (unsigned long long)p->header->accesses_unplanned);
     for (uint32_t i = 0; i < p->header->tables[PLAN_SITES].count; i++) {
         const plan_site *site = &p->sites[i];
-        printf("0x%llx%s", (unsigned long long)site->addr, site->flags & PLAN_CALL ? "  call" : "");
+        printf("0x%llx%s", (unsigned long long)site->addr, site->flags & PLAN_CALL ? "  call" : site->flags & PLAN_SYSTEM ? "  system call" : "");
         for (uint32_t k = 0; k < site->action_count; k++)
             print_action(&p->actions[site->first_action + k]);
         if (site->source) {

@@ -44,6 +44,7 @@ __asm__(".text\n"
         "   call probe_accesses\n" /* 0: no action */
         "   call *16(%rdi)\n"      /* 1: a read */
         "   popq %rax\n"
+        "   syscall\n"            /* 2: no action */
         "   ret\n"
         ".size probe_calls, . - probe_calls\n"
         ".globl probe_early\n"
@@ -182,11 +183,13 @@ static void test_what_cannot_be_expressed_is_counted(void)
 static void test_calls_have_sites_for_their_lines(void)
 {
     const plan_site *s = NULL;
-    TEST_ASSERT_EQUAL_UINT(2, sites_of("probe_calls", &s));
+    TEST_ASSERT_EQUAL_UINT(3, sites_of("probe_calls", &s));
     TEST_ASSERT_EQUAL_INT(PLAN_CALL, s[0].flags);
     TEST_ASSERT_EQUAL_INT(0, s[0].action_count);
     TEST_ASSERT_EQUAL_INT(PLAN_CALL, s[1].flags);
     TEST_ASSERT_EQUAL_INT(1, s[1].action_count);
+    TEST_ASSERT_EQUAL_INT(PLAN_SYSTEM, s[2].flags);
+    TEST_ASSERT_EQUAL_INT(0, s[2].action_count);
 }
 
 static void test_dead_registers_are_those_that_are_written_before_they_are_read(void)

@@ -168,7 +168,7 @@ static void test_a_wrong_site_is_refused(void)
     REFUSED(PLAN_BAD_SITE, good.sites[0].first_action = ACTIONS + 1);
     REFUSED(PLAN_BAD_SITE, good.sites[0].first_action = UINT32_MAX);
     REFUSED(PLAN_BAD_SITE, good.sites[2].action_count = 1);
-    REFUSED(PLAN_BAD_SITE, good.sites[0].flags = 4);
+    REFUSED(PLAN_BAD_SITE, good.sites[0].flags = 8);
     REFUSED(PLAN_BAD_SITE, good.sites[0].dead = 1 << 22);
     REFUSED(PLAN_BAD_SITE, good.sites[0].source = SOURCES + 1);
     REFUSED(PLAN_BAD_SITE, good.sites[0].early = PLAN_EARLY + 1);
