@@ -70,7 +70,9 @@ void probe_check(probe_registers *r, uint32_t number)
     probe_thread *self = &probe_self;
     ft_thread *thread = self->thread;
     if (record->kind == RECORD_SYSTEM) {
-        r->general[RCX] = signal_system_call(r) || mask_system_call(r);
+        const bool is_made = signal_system_call(r) || mask_system_call(r);
+        r->general[RCX] = is_made;
+        r->record += is_made; /* what a handler is shown: it is behind it */
         return;
     }
     if (thread == &probe.nobody) return;

@@ -420,7 +420,7 @@ static const char *make_tables(probe_module *m)
     m->pages = (uint64_t *)((char *)m->tables + groups + spans);
     m->page_cap = MOST_PAGES;
     if (!m->code.record_cap) {
-        m->code.record_cap = 3 * p->action_count + system_calls + 1;
+        m->code.record_cap = 3 * p->action_count + 2 * system_calls + 1;
         if (m->code.record_cap > PROBE_RECORDS - probe.record_count) return "too many sites";
         m->code.first_record = probe.record_count;
         probe.record_count += m->code.record_cap;

@@ -98,7 +98,8 @@ typedef enum {
     SPAN_CHECK, /* before the instruction at pc; begins with the program's own state */
     SPAN_SLOW,  /* the same, out of line; begins as the span says */
     SPAN_MOVED, /* the instruction at pc, moved */
-    SPAN_AFTER  /* pc comes next; begins with the program's own state */
+    SPAN_AFTER, /* pc comes next; begins with the program's own state */
+    SPAN_SYSTEM /* the system call at pc is made, if rcx is not 0; begins with a record pushed */
 } span_kind;
 
 typedef struct { /* of one module */

@@ -45,15 +45,19 @@ static int32_t back_at(builder *b, uint64_t pc)
     return back_of_row(row);
 }
 
-static uint32_t add_system_record(builder *b, uint64_t pc)
+/* Two: before the call, and behind it. */
+static uint32_t add_system_records(builder *b, uint64_t pc, uint64_t next)
 {
     probe_code *m = b->module;
-    if (m->record_count == m->record_cap) {
+    if (m->record_cap - m->record_count < 2) {
         b->c.failed = true;
         return 0;
     }
-    const uint32_t at = m->first_record + m->record_count++;
-    probe.records[at] = (probe_record){.bias = m->bias, .pc = pc, .kind = RECORD_SYSTEM, .back = back_at(b, pc)};
+    const uint32_t at = m->first_record + m->record_count;
+    m->record_count += 2;
+    const probe_record before = {.bias = m->bias, .pc = pc, .kind = RECORD_SYSTEM, .back = back_at(b, pc)};
+    probe.records[at] = probe.records[at + 1] = before;
+    probe.records[at + 1].pc = next;
     return at;
 }
 
@@ -142,8 +146,9 @@ static void emit_system(builder *b, const insn *i, const uint8_t *bytes, uint64_
     emit_fill_short(&b->c, to_c[0]);
     emit_fill_short(&b->c, to_c[1]);
     emit_move_stack(&b->c, -PROBE_RED_ZONE);
-    emit_push_number(&b->c, add_system_record(b, at));
+    emit_push_number(&b->c, add_system_records(b, at, at + i->length));
     emit_call_absolute(&b->c, (uint64_t)&probe.low[LOW_CHECK]);
+    tramp_span(b, SPAN_SYSTEM, at, NULL);
     emit_move_stack(&b->c, PROBE_RED_ZONE + 8);
     to_instruction[1] = emit_branch_if_zero(&b->c);
     const size_t done = emit_jump_short(&b->c);

@@ -145,6 +145,8 @@ static uint64_t moved_pc(const probe_span *s, uint64_t start, uint64_t pc)
     return pc >= start + 4 ? start + 9 + (uint64_t)(int64_t)to_target : s->pc + 2;
 }
 
+enum { SYSTEM_CALL = 2 }; /* bytes of the instruction */
+
 static bool undo_trampoline(const probe_module *m, greg_t *regs)
 {
     const uint64_t pc = (uint64_t)regs[REG_RIP];
@@ -158,8 +160,9 @@ static bool undo_trampoline(const probe_module *m, greg_t *regs)
             u.where[s->saved[i]] = u.sp -= 8;
         u.flags_in_rax = u.overflow_in_rax = s->flags_saved;
     }
+    if (s->kind == SPAN_SYSTEM) u.sp = -(PROBE_RED_ZONE + 8);
     undo_walk(&u, start, pc);
-    undo_apply(&u, regs, s->kind == SPAN_MOVED ? moved_pc(s, start, pc) : s->pc);
+    undo_apply(&u, regs, s->kind == SPAN_MOVED ? moved_pc(s, start, pc) : s->kind == SPAN_SYSTEM && regs[REG_RCX] ? s->pc + SYSTEM_CALL : s->pc);
     return true;
 }
 

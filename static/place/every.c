@@ -400,8 +400,27 @@ static void place_function(placer *p)
     free(p->effect);
 }
 
+bool place_is_left_out(const image *img)
+{
+    for (uint32_t i = 0; i < img->section_count; i++) {
+        const char *name = img->sections[i].name;
+        if (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab") || !strcmp(name, ".go.buildinfo")) return true;
+    }
+    return false;
+}
+
+void place_nothing(const image *img, plan_draft *draft)
+{
+    draft_start(draft, img);
+    draft_finish(draft);
+}
+
 void place_every(lift_module *module, const place_options *options, plan_draft *draft)
 {
+    if (place_is_left_out(module->img)) {
+        place_nothing(module->img, draft);
+        return;
+    }
     draft_start(draft, module->img);
     placer p = {.draft = draft, .module = module, .options = options};
     place_declared_open(module, options->jobs, &p.declared);

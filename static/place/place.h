@@ -108,6 +108,12 @@ typedef struct {
 } place_options;
 void place_every(lift_module *module, const place_options *options, plan_draft *draft);
 
+/* Modules whose code is not checked: those with code of Go. Its stacks are small and lie side by side, and its linker leaves calls
+ * no more room than they are known to need, so that a check would write over what is next to them; and its atomics are plain
+ * moves. place_every has no sites for them either. */
+bool place_is_left_out(const image *img);
+void place_nothing(const image *img, plan_draft *draft);
+
 /* --- output (write.c) --------------------------------------------------------------------------------------------- */
 
 /* The bytes of the plan; free() the result. Requires draft_finish. */

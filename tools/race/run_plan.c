@@ -64,22 +64,33 @@ static bool is_current(const char *path, const image *img)
     return current;
 }
 
+static void draft_plan(const run_request *r, const image *img, plan_draft *draft)
+{
+    race_error error;
+    lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
+    place_opinions opinions = {0};
+    bool only_warned = !strcmp(r->scope, "warned"), asked = only_warned || r->audit;
+    if (asked && place_ask(module, (int)r->jobs, &opinions, &error) < 0) cli_error("%s: %s", img->path, error.text);
+    place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit, (int)r->jobs}, draft);
+    place_opinions_free(&opinions);
+    lift_close(module);
+}
+
 static int plan_image(const run_request *r, const image *img, const char *plans)
 {
     int code = EXIT_CLEAN;
     race_error error;
     char *path = base_format("%s/%s.plan", plans, img->build_id);
+    const bool left_out = place_is_left_out(img);
+    if (left_out) cli_error("%s: written in Go, whose code is not checked (go build -race does)", img->path);
     if (!is_current(path, img)) {
-        lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs});
         plan_draft draft;
-        place_opinions opinions = {0};
-        bool only_warned = !strcmp(r->scope, "warned"), asked = only_warned || r->audit;
-        if (asked && place_ask(module, (int)r->jobs, &opinions, &error) < 0) cli_error("%s: %s", img->path, error.text);
-        place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit, (int)r->jobs}, &draft);
-        place_opinions_free(&opinions);
+        if (left_out)
+            place_nothing(img, &draft);
+        else
+            draft_plan(r, img, &draft);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
         draft_free(&draft);
-        lift_close(module);
     }
     free(path);
     return code;
