@@ -12,6 +12,8 @@
 #define BUSY 8
 #define PENDING 12
 #define STACK 16
+#define SIGACTION 13   /* numbers of system calls */
+#define SIGPROCMASK 14
 
         .text
         .globl probe_enter_check
@@ -352,6 +354,31 @@ probe_peek_fault:
         ret
         .cfi_endproc
         .size probe_peek, . - probe_peek
+
+        /* libc's syscall(number, arguments...). It must not have a frame: a child of vfork returns from it, too. What changes
+         * handlers or masks is C's (signal.c). */
+        .globl syscall
+        .type syscall, @function
+syscall:
+        .cfi_startproc
+        lea     -SIGACTION(%rdi), %rax
+        cmp     $SIGPROCMASK - SIGACTION, %rax
+        jbe     probe_syscall
+        mov     %rdi, %rax
+        mov     %rsi, %rdi
+        mov     %rdx, %rsi
+        mov     %rcx, %rdx
+        mov     %r8, %r10
+        mov     %r9, %r8
+        mov     8(%rsp), %r9
+        syscall
+        cmp     $-4096, %rax
+        ja      1f
+        ret
+1:      mov     %rax, %rdi
+        jmp     probe_syscall_error
+        .cfi_endproc
+        .size syscall, . - syscall
 
         /* What stands for functions that libraries call back; callback.c gives them out. */
         .globl probe_stubs

@@ -2,8 +2,7 @@
  *
  * The signal of traps must not be blocked while code of the program runs: the kernel would end the process. The first
  * trap may come with a module that is loaded later, so the signal never is blocked, but the program is told what it has
- * asked for. Not covered: masks that are set by libc's `syscall`, and those in contexts that it has filled in by
- * hand. */
+ * asked for. Not covered: masks in contexts that it has filled in by hand. */
 #include "runtime/probe/emit.h"
 #include "runtime/probe/probe.h"
 
@@ -113,7 +112,8 @@ void mask_during_call(probe_call *c)
     }
 }
 
-/* rt_sigprocmask. While a signal waits for the core to be left, everything is blocked, and the program's mask is kept aside. */
+/* rt_sigprocmask. While a signal waits for the core to be left, everything is blocked, and the program's mask is kept
+ * aside. */
 bool mask_system_call(probe_registers *r)
 {
     probe_thread *self = &probe_self;
@@ -122,7 +122,8 @@ bool mask_system_call(probe_registers *r)
     uint64_t set = 0, now;
     if ((uint32_t)r->general[RAX] != SYS_rt_sigprocmask || r->general[R10] != sizeof set) return false;
     if (set_at && (!probe_peek(&set, set_at, sizeof set) || how > SIG_SETMASK)) return false;
-    if (sys_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)old_at, sizeof set, 0, 0)) return false; /* can it be written? */
+    if (sys_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)old_at, sizeof set, 0, 0))
+        return false; /* can it be written? */
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&now, sizeof all, 0, 0);
     if (self->pending) now = self->signal_mask;
     uint64_t told = now | (self->blocks_trap ? PROBE_TRAP_BIT : 0);

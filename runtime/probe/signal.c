@@ -12,8 +12,8 @@
  * A fault that the program has no handler for ends it as it would without us: at the original address, after its bytes
  * were put back, so that a core dump shows the program's own state.
  *
- * System calls that an instruction of the program's own makes are seen too (PLAN_SYSTEM). Handlers that are installed by
- * libc's `syscall`, or by code without a plan, see trampolines, and run at any time: checks in them are put off by the
+ * System calls that libc's `syscall` or an instruction of the program's own makes are seen too (PLAN_SYSTEM). Handlers
+ * that are installed by code without a plan see trampolines, and run at any time: checks in them are put off by the
  * core, atomics in them are not seen while the core is busy. */
 #include "runtime/probe/emit.h"
 #include "runtime/probe/probe.h"
@@ -391,17 +391,49 @@ bool signal_system_call(probe_registers *r)
     const int number = (int)r->general[RDI];
     const uint64_t action_at = r->general[RSI], old_at = r->general[RDX];
     kernel_action given = {0}, old_given;
-    if ((uint32_t)r->general[RAX] != SYS_rt_sigaction || r->general[R10] != KERNEL_SET || number < 1 || number >= PROBE_SIGNALS) return false;
+    if ((uint32_t)r->general[RAX] != SYS_rt_sigaction || r->general[R10] != KERNEL_SET || number < 1 ||
+        number >= PROBE_SIGNALS)
+        return false;
     if (action_at && !probe_peek(&given, action_at, sizeof given)) return false;
     if (sys_call(SYS_rt_sigaction, number, 0, (long)old_at, KERNEL_SET, 0, 0)) return false; /* can it be written? */
     struct sigaction action = {.sa_flags = (int)(given.flags & ~restorer_flag), .sa_mask = {{given.mask}}}, old;
     action.sa_sigaction = given.handler;
     if (install(number, action_at ? &action : NULL, &old, 0)) return false;
     if (action_at) wrap_call_inside("sigaction", (uint64_t)number);
-    old_given = (kernel_action){old.sa_sigaction, (unsigned long)(unsigned)old.sa_flags | restorer_flag, old.sa_restorer, old.sa_mask.__val[0]};
+    old_given = (kernel_action){old.sa_sigaction, (unsigned long)(unsigned)old.sa_flags | restorer_flag,
+                                old.sa_restorer, old.sa_mask.__val[0]};
     if (old_at) memcpy((void *)old_at, &old_given, sizeof old_given);
     r->general[RAX] = 0;
     return true;
+}
+
+long probe_syscall(long number, long a, long b, long c, long d);
+long probe_syscall_error(long result);
+
+long probe_syscall_error(long result)
+{
+    errno = (int)-result;
+    return -1;
+}
+
+static void make_system_call(void *registers)
+{
+    probe_registers *r = registers;
+    if (!signal_system_call(r) && !mask_system_call(r)) r->general[RCX] = 1; /* not made */
+}
+
+/* rt_sigaction or rt_sigprocmask, by libc's syscall(). */
+long probe_syscall(long number, long a, long b, long c, long d)
+{
+    probe_registers r = {0};
+    r.general[RAX] = (uint64_t)number, r.general[RDI] = (uint64_t)a, r.general[RSI] = (uint64_t)b;
+    r.general[RDX] = (uint64_t)c, r.general[R10] = (uint64_t)d;
+    if (probe.ready && !probe_self.busy)
+        probe_in_core(make_system_call, &r);
+    else
+        r.general[RCX] = 1;
+    const long result = r.general[RCX] ? sys_call(number, a, b, c, d, 0, 0) : (long)r.general[RAX];
+    return result < 0 ? probe_syscall_error(result) : result;
 }
 
 bool signal_take(int number)

@@ -12,6 +12,7 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 static unsigned char from[256], to[256];
 
@@ -181,13 +182,18 @@ static void install(void)
     sigsetmask(before);
 }
 
-/* The same by system calls of its own, as Go and Free Pascal make them. Not in main, whose end is behind `undefine`. */
+/* The same by system calls of its own, as Go and Free Pascal make them, and by libc's function for them. Not in main, whose end is behind `undefine`. */
 static long call_system(long number, long a, long b, long c, long d)
 {
     long result;
     register long fourth __asm__("r10") = d;
     __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
     return result;
+}
+
+static long call_libc(long number, long a, long b, long c, long d)
+{
+    return syscall(number, a, b, c, d);
 }
 
 typedef struct {
@@ -200,28 +206,28 @@ typedef struct {
 void come_back(void);
 __asm__(".text\n .globl come_back\n .type come_back, @function\n come_back:\n mov $15, %eax\n syscall\n .size come_back, . - come_back\n");
 
-__attribute__((noinline)) static void install_by_system(void)
+__attribute__((noinline)) static void install_by_system(long (*call)(long number, long a, long b, long c, long d))
 {
     enum { RESTORER = 0x04000000 };
     const kernel_action action = {on_signal, RESTORER, come_back, ~0ul};
     kernel_action old = {0};
     unsigned long all = ~0ul, mask = 7;
-    printf("%ld", call_system(SYS_rt_sigaction, SIGILL, (long)&action, (long)&old, 8));
+    printf("%ld", call(SYS_rt_sigaction, SIGILL, (long)&action, (long)&old, 8));
     printf(" default %d\n", old.handler == SIG_DFL);
     raise(SIGILL);
-    printf("%ld", call_system(SYS_rt_sigaction, SIGILL, 0, (long)&old, 8));
+    printf("%ld", call(SYS_rt_sigaction, SIGILL, 0, (long)&old, 8));
     printf(" %d %lx\n", old.handler == on_signal, old.mask | 1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1));
-    call_system(SYS_rt_sigaction, SIGUSR1, (long)&action, 0, 8);
-    printf("%ld", call_system(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, 8));
+    call(SYS_rt_sigaction, SIGUSR1, (long)&action, 0, 8);
+    printf("%ld", call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, 8));
     printf(" %lx\n", mask);
     raise(SIGUSR1);
     work();
     unsigned long now;
-    call_system(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&now, 8);
+    call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&now, 8);
     printf("was %d\n", (int)(now >> (SIGILL - 1) & 1));
     work();
-    printf("%ld %ld", call_system(SYS_rt_sigaction, SIGKILL, (long)&action, 0, 8), call_system(SYS_rt_sigaction, SIGUSR1, 8, 0, 8));
-    printf(" %ld %ld\n", call_system(SYS_rt_sigprocmask, 77, (long)&all, 0, 8), call_system(SYS_rt_sigprocmask, SIG_BLOCK, 0, 8, 8));
+    printf("%ld %ld", call(SYS_rt_sigaction, SIGKILL, (long)&action, 0, 8), call(SYS_rt_sigaction, SIGUSR1, 8, 0, 8));
+    printf(" %ld %ld\n", call(SYS_rt_sigprocmask, 77, (long)&all, 0, 8), call(SYS_rt_sigprocmask, SIG_BLOCK, 0, 8, 8));
     signal(SIGILL, SIG_DFL);
 }
 
@@ -236,7 +242,8 @@ int main(void)
     undefine();
     wait_masked();
     install();
-    install_by_system();
+    install_by_system(call_system);
+    install_by_system(call_libc);
     pthread_create(&other, NULL, blocked, NULL);
     pthread_join(other, NULL);
     sigset_t all;
