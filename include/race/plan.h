@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 6 }; /* also for plans that are only better: old ones would go on being used */
+enum { PLAN_VERSION = 7 }; /* also for plans that are only better: old ones would go on being used */
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -38,7 +38,10 @@ typedef struct {
     uint32_t record; /* bytes of one record */
 } plan_table;
 
-enum { PLAN_ID_IS_HASH = 1 }; /* header flags: the module has no build id; `build_id` is a hash of its contents */
+enum { /* header flags */
+    PLAN_ID_IS_HASH = 1, /* the module has no build id; `build_id` is a hash of its contents */
+    PLAN_FROM_DEBUG = 2  /* debug information was there when it was made: without it atomics may be taken for plain accesses */
+};
 
 typedef struct {
     char magic[8];        /*   0  PLAN_MAGIC */
@@ -47,7 +50,7 @@ typedef struct {
     uint64_t file_size;   /*  16  bytes of the whole file */
     uint64_t checksum;    /*  24  XXH64, seed 0, of the file from byte 32 to its end */
     char build_id[72];    /*  32  lower-case hex, filled up with zeroes, at least one zero */
-    uint32_t flags;       /* 104  PLAN_ID_IS_HASH */
+    uint32_t flags;       /* 104  PLAN_ID_IS_HASH, PLAN_FROM_DEBUG */
     uint32_t reserved;    /* 108  0 */
     uint64_t low, high;   /* 112  sites and objects lie in [low, high), the addresses that the module is loaded to */
     uint64_t accesses_planned;   /* 128  machine accesses with an action */

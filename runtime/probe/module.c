@@ -31,6 +31,18 @@ static const char *program_path(path_text *path)
     return path->text;
 }
 
+/* The name of a library as the loader has it: it may be relative to where the process is. */
+static const char *library_path(const char *name, path_text *path)
+{
+    if (!*name || *name == '/' || !strchr(name, '/')) return name;
+    const long len = sys_call(SYS_getcwd, (long)path->text, sizeof path->text, 0, 0, 0, 0); /* with the zero */
+    const size_t size = strlen(name) + 1;
+    if (len < 2 || path->text[0] != '/' || (size_t)len + size > sizeof path->text) return name;
+    path->text[len - 1] = '/';
+    memcpy(path->text + len, name, size);
+    return path->text;
+}
+
 static void add_text(probe_module *m, uint64_t start, uint64_t end)
 {
     if (m->text_count < PATCH_TEXTS) m->texts[m->text_count++] = (patch_text){start, end};
@@ -137,7 +149,7 @@ static int event_module(struct dl_phdr_info *info, size_t size, void *context)
         }
     path_text path;
     const bool is_program = !info->dlpi_name || !*info->dlpi_name;
-    add_module(info, is_program ? program_path(&path) : info->dlpi_name, start, end, is_program);
+    add_module(info, is_program ? program_path(&path) : library_path(info->dlpi_name, &path), start, end, is_program);
     return 0;
 }
 

@@ -27,6 +27,47 @@ if command -v make >/dev/null; then
 fi
 [ "$(ls .race)" = plans ] || fail "something is left in .race: $(ls .race)"
 
+# Libraries that are found by a path that is not absolute are checked as the others are.
+mkdir relative
+cat >relative/lib.c <<'END'
+#include <pthread.h>
+static volatile long racy;
+static void *work(void *unused) { for (int i = 0; i < 1000; i++) racy++; return unused; }
+void go(void) { pthread_t a, b; pthread_create(&a, 0, work, 0); pthread_create(&b, 0, work, 0); pthread_join(a, 0); pthread_join(b, 0); }
+END
+cat >relative/load.c <<'END'
+#include <dlfcn.h>
+int main(void) { void *l = dlopen("./lib.so", RTLD_NOW); if (!l) return 3; ((void (*)(void))dlsym(l, "go"))(); return 0; }
+END
+echo 'void go(void); int main(void) { go(); return 0; }' >relative/main.c
+(cd relative && gcc -g -O1 -shared -fPIC lib.c -o lib.so -pthread && gcc -g main.c ./lib.so -o by_name && gcc -g main.c lib.so -o by_path &&
+    gcc -g load.c -o by_load -ldl) || exit 1
+for program in by_name by_path by_load; do
+    checks=$((checks + 1))
+    (cd relative && LD_LIBRARY_PATH=. "$RACE" run --engine "$engine" --state "$work/state.$program" ./$program) >"$work/out" 2>"$work/err"
+    [ $? = 66 ] || fail "$program: $(cat "$work/err")"
+done
+
+# A plan that was made without debug information is not used when there is some.
+cat >flag.c <<'END'
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int ready;
+static int data;
+static void *work(void *unused) { data = 42; atomic_store_explicit(&ready, 1, memory_order_release); return unused; }
+int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); while (!atomic_load_explicit(&ready, memory_order_acquire)) {} pthread_join(t, 0); return data != 42; }
+END
+gcc -g -O2 -pthread flag.c -o flag && strip -o stripped flag || exit 1
+run "$RACE" run --state state.flag ./stripped
+expect 0 "$RACE" run --state state.flag ./flag
+
+# What cannot be done is said before the program runs.
+expect_error "$RACE" run --format json --output nowhere/out.json sh -c 'echo it ran'
+! grep -q 'it ran' "$work/out" || fail "it ran, and its result is lost"
+expect_error "$RACE" run --output out.json ./racy
+expect_error "$RACE" run --plan flag.c ./racy
+expect_error "$RACE" run ./relative
+
 # JSON: all of it in the end, nothing on stderr; the members that the schema asks for.
 expect 66 "$RACE" run --format json --output out.json ./racy
 [ ! -s "$work/err" ] || fail "reports go to stderr too: $(head -1 "$work/err")"

@@ -186,10 +186,26 @@ static bool has_room(void)
     return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
 }
 
+/* What would otherwise be found out when the program has run. */
+static int check_files(const run_request *r)
+{
+    struct stat st;
+    if (r->plans && stat(r->plans, &st) == 0 && !S_ISDIR(st.st_mode)) return cli_error("%s: not a folder of plans", r->plans);
+    FILE *to = r->output ? fopen(r->output, "a") : NULL;
+    if (r->output && !to) return cli_error("%s: cannot be written: %s", r->output, strerror(errno));
+    if (to) fclose(to);
+    return EXIT_CLEAN;
+}
+
 static int run_program(run_request *r)
 {
     run_paths p = {.program = run_find_program(r->program[0])};
-    if (!p.program) return cli_error("%s: no such program", r->program[0]);
+    const bool is_file = strchr(r->program[0], '/') && access(r->program[0], F_OK) == 0;
+    if (!p.program) return cli_error("%s: %s", r->program[0], is_file ? "cannot be run: not a program, or no permission" : "no such program");
+    if (check_files(r) != EXIT_CLEAN) {
+        free(p.program);
+        return EXIT_USAGE;
+    }
     if (!has_room()) {
         free(p.program);
         return cli_error("%s: the limit of address space (ulimit -v) leaves no room for shadow memory", r->program[0]);
@@ -285,6 +301,7 @@ static int run(int argc, char **argv)
         }
     }
     if (check_words(&r) != EXIT_CLEAN) return EXIT_USAGE;
+    if (r.output && strcmp(r.format, "json")) return cli_usage("run", "--output is for --format json");
     if (walk.at >= argc) return cli_usage("run", "no program given");
     r.program = argv + walk.at;
     return run_program(&r);

@@ -45,7 +45,7 @@ int run_make_directory(const char *path)
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
-/* A sound plan of this module is there. */
+/* A sound plan of this module is there, made with as much debug information as there is now. */
 static bool is_current(const char *path, const image *img)
 {
     struct stat st;
@@ -56,7 +56,8 @@ static bool is_current(const char *path, const image *img)
         void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map != MAP_FAILED) {
             plan p;
-            current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id);
+            current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id) &&
+                      !(p.header->flags & PLAN_FROM_DEBUG) == !img->has_debug;
             munmap(map, (size_t)st.st_size);
         }
     }
@@ -135,10 +136,9 @@ static int plan_libraries(const run_request *r, const char *program, const char 
     char *line = NULL;
     size_t size = 0;
     while (code == EXIT_CLEAN && getline(&line, &size, from) > 0) {
-        char *path = strstr(line, "=> /"), *end = path ? strstr(path, " (0x") : NULL;
-        if (!end) continue;
+        char *arrow = strstr(line, "=> "), *path = arrow ? arrow + strlen("=> ") : line + strspn(line, "\t"), *end = strstr(path, " (0x");
+        if (!end || !memchr(path, '/', (size_t)(end - path))) continue;
         *end = 0;
-        path += strlen("=> ");
         image *img;
         if (is_system_library(path) || image_open(path, &img, NULL) < 0) continue;
         code = plan_image(r, img, plans);
@@ -151,6 +151,16 @@ static int plan_libraries(const run_request *r, const char *program, const char 
     return code;
 }
 
+/* Their runtimes insist on coming before all other libraries. */
+static const char *sanitizer_of(const image *img)
+{
+    static const char *const starts[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
+    for (uint32_t i = 0; i < img->needed_count; i++)
+        for (unsigned k = 0; k < sizeof starts / sizeof *starts; k++)
+            if (!strncmp(img->needed[i], starts[k], strlen(starts[k]))) return img->needed[i];
+    return NULL;
+}
+
 int run_plan_program(const run_request *r, const char *program, const char *plans)
 {
     image *img;
@@ -161,6 +171,8 @@ int run_plan_program(const run_request *r, const char *program, const char *plan
         code = cli_error("%s: not a program", program);
     else if (!img->needed_count)
         code = cli_error("%s: statically linked: its synchronisation cannot be seen: link it dynamically, or use race check", program);
+    else if (sanitizer_of(img) && !strcmp(r->engine, "probe"))
+        code = cli_error("%s: needs %s, which must be loaded before anything else: build it without sanitizers", program, sanitizer_of(img));
     else
         code = plan_image(r, img, plans);
     if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
