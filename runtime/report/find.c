@@ -83,6 +83,7 @@ int find_plan(const report_host *host, const char *directory, report_module *m)
     text_add(&t, "%s/%s.plan", directory, m->id);
     size_t size;
     const void *map = host->map(host->context, m->plan_path, &size);
+    m->refused = NULL;
     if (!map) return 0;
     plan_status status = plan_read(map, size, &m->plan_data);
     if (status != PLAN_OK) {

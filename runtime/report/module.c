@@ -118,7 +118,7 @@ report_module *report_module_add(report *r, const char *path, uint64_t start, ui
     m->is_system = is_system(path);
     if (find_identity(&r->host, m, path)) {
         int found = find_plan(&r->host, r->options.plan_dir, m);
-        if (!found && is_worth_asking(r, m, path)) {
+        if (found <= 0 && is_worth_asking(r, m, path)) { /* one of another version is made anew */
             ask_for_plan(r, path);
             found = find_plan(&r->host, r->options.plan_dir, m);
         }

@@ -61,6 +61,11 @@ gcc -g -O2 -pthread flag.c -o flag && strip -o stripped flag || exit 1
 run "$RACE" run --state state.flag ./stripped
 expect 0 "$RACE" run --state state.flag ./flag
 
+# Nor is one of another version, also of what is started by the program.
+printf '\001' | dd of="$(ls state.flag/plans/*.plan | head -1)" bs=1 seek=8 conv=notrunc 2>/dev/null
+expect 0 "$RACE" run --state state.flag sh -c ./flag
+! grep -q 'another version' "$work/err" || fail "$(cat "$work/err")"
+
 # What cannot be done is said before the program runs.
 expect_error "$RACE" run --format json --output nowhere/out.json sh -c 'echo it ran'
 ! grep -q 'it ran' "$work/out" || fail "it ran, and its result is lost"
