@@ -231,7 +231,7 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
-            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t.instance);
+            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, point);
             if (is_vague(s, like.origin)) continue;
             like.cost = detect_rank_side(d, like.origin, &t, like.doubt);
             add_class(s, &known, &like, u);

@@ -260,7 +260,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
             like.stance = hb_stance(d->h, like.origin, point);
-            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
+            like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, point);
             like.cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
             g->inside |= s->origins[like.origin].kind != HB_ENTRY;

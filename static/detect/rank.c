@@ -44,6 +44,7 @@ typedef struct {
 
 static const cost doubts[HB_DOUBTS] = {
     [HB_DYING] = {"one side runs there only when the program gives up", 20},
+    [HB_AGAINST] = {"one side runs there only against what its thread has tested, or was called with, before", 25},
     [HB_MANY] = {"one side runs there only if a call that may be to many functions leads to it", 25},
     [HB_WILD] = {"one side runs there only if a call through an unknown pointer leads to it", 30},
 };

@@ -14,6 +14,8 @@
  *   setup.c      what is set up before a thread begins and stays so
  *   given.c      what was so when a thread was created and stays so
  *   waited.c     who has waited for a condition before
+ *   doubt.c      what a thread does only against what it knows: mode.c  variables that tell it what to do; flag.c  numbers that
+ *                functions are called with
  *   value.c      what values are sums of, and what a branch says about them; value_facts.c: what is found of them once and for all
  *   memory.c     words of memory, owners of objects, what never leaves its thread
  *   touch.c      the accesses, of code and of library functions, as ranges of objects
@@ -60,6 +62,7 @@ typedef enum {
 typedef enum { /* how sure it is that an origin runs a piece of code, the surest first */
     HB_SURE,
     HB_DYING, /* only below a function that never comes back and is called from many places: when it gives up */
+    HB_AGAINST, /* only against what it has tested, or been told, before */
     HB_MANY,  /* only if a call through a pointer that may be to many functions goes there */
     HB_WILD,  /* only if a call through a pointer of which nothing is known does */
     HB_DOUBTS
@@ -169,8 +172,8 @@ void hb_close(hb *h);
 const hb_origin *hb_origins(const hb *h, uint32_t *count);
 /* Whether an origin runs an instance. */
 bool hb_runs(const hb *h, uint32_t origin, uint32_t instance);
-/* How sure that is, if it does. */
-hb_doubt hb_runs_how(const hb *h, uint32_t origin, uint32_t instance);
+/* How sure that is, if it does, and comes to that point. */
+hb_doubt hb_runs_how(hb *h, uint32_t origin, hb_point at);
 /* A point of the user's own code: where the function of the standard library that a point is in was called. */
 hb_point hb_user_point(const hb *h, hb_point at);
 const char *hb_origin_name(const hb *h, uint32_t origin);

@@ -18,7 +18,7 @@ static bool is_ancestor(const hb_kin *k, uint32_t ancestor, uint32_t o)
 static bool creates_surely(const hb *h, uint32_t parent, const hb_origin *o)
 {
     for (uint32_t s = 0; s < o->sites.len; s++)
-        if (hb_runs_how(h, parent, o->sites.data[s].instance) < HB_WILD) return true;
+        if (hb_origin_doubt(h, parent, o->sites.data[s].instance) < HB_WILD) return true;
     return false;
 }
 

@@ -171,7 +171,10 @@ static hb_doubt edge_doubt(const hb *h, const bool *dying, uint32_t edge, bool i
     return dying[h->instances[e->callee].func] ? HB_DYING : HB_SURE;
 }
 
-static uint64_t *find_reached(const hb *h, const hb_origin *o, const uint32_t *roots, uint32_t count, hb_doubt most, const bool *dying)
+typedef bool skip_edge(const hb *h, uint32_t origin, uint32_t edge);
+
+static uint64_t *find_reached(const hb *h, const hb_origin *o, const uint32_t *roots, uint32_t count, hb_doubt most, const bool *dying,
+                              skip_edge *skips)
 {
     hb_numbers work = {0};
     uint64_t *reached = base_alloc_zero(h->words, sizeof *reached);
@@ -186,6 +189,7 @@ static uint64_t *find_reached(const hb *h, const hb_origin *o, const uint32_t *r
             uint32_t callee = h->edges[e].callee;
             if (hb_spawns(h, &h->edges[e]) || hb_bit(reached, callee)) continue;
             if (most < HB_WILD && edge_doubt(h, dying, e, o->kind == HB_MAIN) > most) continue;
+            if (skips && skips(h, (uint32_t)(o - h->origins.data), e)) continue;
             hb_set(reached, callee);
             vec_push(&work, callee);
         }
@@ -196,9 +200,20 @@ static uint64_t *find_reached(const hb *h, const hb_origin *o, const uint32_t *r
 
 static void find_runs(hb *h, hb_origin *o, const uint32_t *roots, uint32_t count, const bool *dying)
 {
-    o->self = find_reached(h, o, roots, count, HB_WILD, dying);
+    o->self = find_reached(h, o, roots, count, HB_WILD, dying, NULL);
     for (unsigned doubt = 0; doubt < HB_WILD; doubt++)
-        o->within[doubt] = find_reached(h, o, roots, count, (hb_doubt)doubt, dying);
+        o->within[doubt] = find_reached(h, o, roots, count, (hb_doubt)doubt, dying, NULL);
+}
+
+void hb_origin_skip(hb *h, uint32_t origin, skip_edge *skips)
+{
+    hb_origin *o = &h->origins.data[origin];
+    bool *dying = find_dying(h);
+    for (unsigned doubt = 0; doubt < HB_AGAINST; doubt++) {
+        free(o->within[doubt]);
+        o->within[doubt] = find_reached(h, o, &o->instance, 1, (hb_doubt)doubt, dying, skips);
+    }
+    free(dying);
 }
 
 /* What code outside may call matters only where nobody is known who calls it: else every function whose address leaves the
@@ -361,7 +376,7 @@ bool hb_runs(const hb *h, uint32_t origin, uint32_t instance)
     return hb_bit(h->origins.data[origin].self, instance);
 }
 
-hb_doubt hb_runs_how(const hb *h, uint32_t origin, uint32_t instance)
+hb_doubt hb_origin_doubt(const hb *h, uint32_t origin, uint32_t instance)
 {
     unsigned doubt = HB_SURE;
     while (doubt < HB_WILD && !hb_bit(h->origins.data[origin].within[doubt], instance))

@@ -179,6 +179,8 @@ struct hb {
     struct hb_setups *setups;
     struct hb_givens *givens;
     struct hb_waits *waits;  /* made on first use */
+    struct hb_doubts *doubts; /* likewise, as is: */
+    struct hb_modes *modes;
     map64 handed;            /* hb_handed: instance and value, as they were asked for */
     struct hb_numbering *numbering;
     struct hb_passings *passings; /* number_part.c */
@@ -260,6 +262,10 @@ void hb_points_to(const hb *h, uint32_t instance, pta_operand what, pta_places *
 /* --- origin.c ---- */
 void hb_origins_open(hb *h);
 void hb_origins_close(hb *h);
+/* How sure it is that an origin runs an instance, whatever variables tell. */
+hb_doubt hb_origin_doubt(const hb *h, uint32_t origin, uint32_t instance);
+/* What is run only over edges that are skipped is so with HB_AGAINST. */
+void hb_origin_skip(hb *h, uint32_t origin, bool (*skips)(const hb *h, uint32_t origin, uint32_t edge));
 
 /* --- region.c ---- */
 void hb_region_walk(const hb *h, const hb_walk *walk, const hb_point *starts, uint32_t count, hb_region *out);
@@ -315,7 +321,11 @@ bool hb_given_closes(const hb *h, uint32_t origin, uint32_t instance, uint32_t f
 bool hb_given_fails(hb *h, uint32_t origin, const hb_region *live);
 
 /* --- waited.c ---- */
+bool hb_call_may_wait(hb *h, uint32_t instance, const hb_call *call);
 void hb_waits_close(hb *h);
+
+/* --- doubt.c ---- */
+void hb_doubts_close(hb *h);
 
 /* --- optional.c ---- */
 void hb_optionals_close(hb *h);

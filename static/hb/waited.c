@@ -107,14 +107,24 @@ static void find_entered(hb *h, uint32_t origin)
     vec_free(&work);
 }
 
+static void waits_open(hb *h)
+{
+    if (h->waits) return;
+    h->waits = base_alloc_zero(1, sizeof *h->waits);
+    h->waits->may = base_alloc_zero(h->words, sizeof *h->waits->may);
+    h->waits->entered = base_alloc_zero(h->origins.len, sizeof *h->waits->entered);
+    find_may(h);
+}
+
+bool hb_call_may_wait(hb *h, uint32_t instance, const hb_call *call)
+{
+    waits_open(h);
+    return may_wait(h, instance, call);
+}
+
 bool hb_has_waited(hb *h, uint32_t origin, hb_point at)
 {
-    if (!h->waits) {
-        h->waits = base_alloc_zero(1, sizeof *h->waits);
-        h->waits->may = base_alloc_zero(h->words, sizeof *h->waits->may);
-        h->waits->entered = base_alloc_zero(h->origins.len, sizeof *h->waits->entered);
-        find_may(h);
-    }
+    waits_open(h);
     if (!h->waits->entered[origin]) find_entered(h, origin);
     return has_waited(h, origin, at.instance, at.insn);
 }

@@ -27,6 +27,7 @@ says '0 races .*, 0 deadlocks' '0 races .*, 1 deadlock' failed         # a lock 
 says '0 races' '2 races \(2 high' blocks                               # text stays in its array
 says '3 races \(0 high, 3 medium' '3 races \(3 high, 0 medium' optional # locks that are taken on a condition
 says '0 races' '1 race \(0 high, 1 medium' frames                      # each activation has its own variables
+says '3 races \(0 high, 3 medium' '3 races \(3 high' modes             # a thread does what it has tested, and was called with
 if echo '#include <event2/event.h>' | gcc -fsyntax-only -xc - 2>/dev/null; then
     says '1 race \(0 high, 1 medium' '5 races \(5 high' loops -levent  # whose loop runs an event
 fi
