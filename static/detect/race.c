@@ -22,6 +22,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t set;    /* locks held */
     uint32_t guards; /* the same as the access sees them, by number */
     bool bare;       /* there are none */
+    bool holds;      /* what a user would call a lock is in `set` */
     bool wide;       /* to many objects */
     bool exact, fresh;
     uint8_t doubt;   /* hb_doubt: that the origin runs it */
@@ -253,7 +254,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             vec_push(&s->groups, new_group(d, t, place));
         }
         group *g = &s->groups.data[*at];
-        class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
+        class like = {.set = set, .guards = guards_number(s, t, place, set), .holds = hb_holds_locks(d->h, set), .wide = t->place_count > 4, .exact = place->place.exact,
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
         like.bare = !s->guards.guards.data[like.guards].len;
@@ -360,6 +361,15 @@ static uint32_t skip_ordered(search *s, const class *of, uint64_t meets, uint32_
     return from;
 }
 
+/* What the rank of a pair is at least, as far as nothing has to be asked for it. */
+static int least_of(const detect *d, const class *a, const class *b, const detect_pair *pair)
+{
+    const int sides[2] = {a->cost + detect_rank_doubt(a->doubt, pair->doubt[0]),
+                          b->cost + detect_rank_doubt(b->doubt, pair->doubt[1])};
+    const bool holds[2] = {a->holds, b->holds};
+    return detect_rank_least(d, pair, sides, holds) + (a->fresh || b->fresh ? DEFERRED : 0);
+}
+
 /* The best case of two groups, which costs no less than `least`; false: they do not race. */
 static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
@@ -406,8 +416,10 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                                 .unmeant = how == HB_MEET_UNMEANT,
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
+            if (found && best->rank <= least_of(d, ca, cb, &pair)) continue;
             detect_warning w = {.kind = DETECT_RACE, .why = why};
             detect_rank(d, &pair, &w);
+            if (found && best->rank <= w.rank) continue;
             if (ca->fresh || cb->fresh || is_other(s, ca, cb) || is_other(s, cb, ca)) w.rank += DEFERRED;
             const member *ma, *mb;
             if ((found && best->rank <= w.rank) || !find_members(s, ca, cb, &ma, &mb)) continue;
