@@ -12,9 +12,12 @@
 
 #include <stdlib.h>
 
+/* Accesses come in the order of ties, which are of the names of functions, and of instructions: who is paired with whom must not
+ * depend on what a relink moves. */
+enum { TIE_SHIFT = 20 };
+
 typedef struct {
     uint32_t object, touch, place, extent;
-    uint64_t tie; /* by the names of functions, which a relink does not move: who is paired with whom must not depend on it */
 } entry;
 
 typedef struct { /* accesses of a group that nothing tells apart */
@@ -89,15 +92,19 @@ typedef struct {
     hb_numbers *origins_of; /* per instance */
 } search;
 
-static int by_object(const void *a, const void *b)
+typedef struct {
+    uint64_t tie;
+    uint32_t touch, end; /* of one function; or just one */
+} touch_run;
+
+static int by_tie(const void *a, const void *b)
 {
-    const entry *x = a, *y = b;
-    if (x->object != y->object) return x->object < y->object ? -1 : 1;
+    const touch_run *x = a, *y = b;
     if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
-    return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
+    return x->touch < y->touch ? -1 : x->touch > y->touch;
 }
 
-/* By object first, of which there are few, then the accesses of each. */
+/* By object, each in the order in which they are. */
 static void sort_entries(search *s)
 {
     uint32_t objects = hb_object_count(s->d->h), count = s->entries.len;
@@ -110,8 +117,6 @@ static void sort_entries(search *s)
     for (uint32_t e = 0; e < count; e++)
         sorted[first[s->entries.data[e].object]++] = s->entries.data[e];
     memcpy(s->entries.data, sorted, count * sizeof *sorted);
-    for (uint32_t o = 0, from = 0; o < objects; from = first[o++]) /* which is now where the next one begins */
-        if (first[o] - from > 1) qsort(s->entries.data + from, first[o] - from, sizeof *sorted, by_object);
     free(sorted);
     free(first);
 }
@@ -121,21 +126,56 @@ static uint64_t tie_of(const detect *d, uint32_t func)
     uint64_t hash = 0;
     for (const char *c = d->program->funcs.data[func].name; *c && (*c != '.' || !hash); c++)
         hash = map_hash(hash + (uint8_t)*c);
-    return hash << 20;
+    return hash << TIE_SHIFT;
+}
+
+typedef VEC(touch_run) touch_runs;
+
+/* Accesses of functions of one name, each by its own tie. */
+static void add_touches(const search *s, const touch_run *runs, uint32_t count, touch_runs *out)
+{
+    uint32_t first = out->len;
+    for (uint32_t r = 0; r < count; r++)
+        for (uint32_t t = runs[r].touch; t < runs[r].end; t++)
+            vec_push(out, ((touch_run){runs[r].tie | (s->touches[t].insn & ((1u << TIE_SHIFT) - 1)), t, t + 1}));
+    qsort(out->data + first, out->len - first, sizeof *out->data, by_tie);
+}
+
+/* All accesses by ties: functions by their names, of which there are few, and what they access as it comes, by instruction. */
+static void order_touches(const search *s, uint32_t count, touch_runs *out)
+{
+    touch_runs runs = {0};
+    for (uint32_t t = 0, end; t < count; t = end) {
+        for (end = t + 1; end < count && s->touches[end].func == s->touches[t].func;)
+            end++;
+        vec_push(&runs, ((touch_run){tie_of(s->d, s->touches[t].func), t, end}));
+    }
+    if (runs.len) qsort(runs.data, runs.len, sizeof *runs.data, by_tie);
+    for (uint32_t r = 0, end; r < runs.len; r = end) {
+        for (end = r + 1; end < runs.len && runs.data[end].tie == runs.data[r].tie;)
+            end++;
+        const touch_run *run = &runs.data[r];
+        if (end - r > 1 || s->touches[run->end - 1].insn >> TIE_SHIFT)
+            add_touches(s, run, end - r, out);
+        else
+            vec_push(out, *run);
+    }
+    vec_free(&runs);
 }
 
 static void collect(search *s)
 {
     uint32_t count;
+    touch_runs runs = {0};
     s->touches = hb_touches(s->d->h, &count);
-    uint64_t name = 0;
-    for (uint32_t t = 0; t < count; t++) {
-        const hb_place *places = hb_places(s->d->h, &s->touches[t]);
-        if (!t || s->touches[t].func != s->touches[t - 1].func) name = tie_of(s->d, s->touches[t].func);
-        uint64_t tie = name | (s->touches[t].insn & 0xfffff);
-        for (uint32_t i = 0; i < s->touches[t].place_count; i++)
-            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
-    }
+    order_touches(s, count, &runs);
+    for (uint32_t r = 0; r < runs.len; r++)
+        for (uint32_t t = runs.data[r].touch; t < runs.data[r].end; t++) {
+            const hb_place *places = hb_places(s->d->h, &s->touches[t]);
+            for (uint32_t i = 0; i < s->touches[t].place_count; i++)
+                vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent});
+        }
+    vec_free(&runs);
     if (s->entries.len) sort_entries(s);
 }
 
@@ -144,9 +184,10 @@ static void find_origins(search *s)
     uint32_t count, instances = pta_instance_count(s->d->p);
     s->origins = hb_origins(s->d->h, &count);
     s->origins_of = base_alloc_zero(instances, sizeof *s->origins_of);
-    for (uint32_t i = 0; i < instances; i++)
-        for (uint32_t o = 0; o < count; o++)
-            if (hb_runs(s->d->h, o, i)) vec_push(&s->origins_of[i], o);
+    for (uint32_t o = 0; o < count; o++)
+        for (uint32_t word = 0; word * 64 < instances; word++)
+            for (uint64_t bits = s->origins[o].self[word]; bits; bits &= bits - 1)
+                vec_push(&s->origins_of[word * 64 + (uint32_t)__builtin_ctzll(bits)], o);
 }
 
 /* Whether somebody writes to an object that two may access at once. */
