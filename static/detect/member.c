@@ -228,9 +228,10 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
         class like = {.set = set, .guards = detect_guards_number(&s->guards, &own), .write = t.flags & IR_WRITE, .lost = of->lost, .holds = hb_holds_locks(d->h, set),
                       .atomic = t.flags & IR_ATOMIC || hb_type_at(access->type, (uint64_t)access->at, t.width).is_atomic};
         const hb_numbers *by = &s->origins_of[t.instance];
+        const uint32_t position = by->len ? hb_position(d->h, point) : 0;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
-            like.stance = hb_stance(d->h, like.origin, point);
+            like.stance = hb_stance(d->h, like.origin, point, position);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t.instance);
             if (is_vague(s, like.origin)) continue;
             like.cost = detect_rank_side(d, like.origin, &t, like.doubt);

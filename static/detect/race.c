@@ -299,9 +299,10 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
         like.bare = !s->guards.guards.data[like.guards].len;
+        const uint32_t position = by->len ? hb_position(d->h, point) : 0;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
-            like.stance = hb_stance(d->h, like.origin, point);
+            like.stance = hb_stance(d->h, like.origin, point, position);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, t->instance);
             like.cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});

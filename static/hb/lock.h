@@ -183,6 +183,8 @@ bool lock_is_lost(const hb *h, uint32_t instance, const hb_call *call, uint32_t 
 
 /* An edge on which a lock is neither taken nor let go of, as it is on the other. */
 bool lock_goes_past(const hb *h, uint32_t instance, uint32_t edge);
+/* No edge of its function does. To be asked when some edge was. */
+bool lock_goes_nowhere_past(const hb *h, uint32_t instance);
 /* A call through a pointer that may be to many functions: one that lets go of other locks than its own is not what is meant. */
 bool lock_is_broad(const hb *h, uint32_t instance, const hb_call *call);
 /* A call through a pointer: what it calls that leaves locks alone is not what is meant. */

@@ -529,16 +529,20 @@ static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
 {
     const lock_sparse *active = h->locks->instances[instance].sparse;
     if (h->locks->instances[instance].has_spin) return false;
-    uint32_t count = h->locks->optional ? f->ir->rpo_count : active->block_count;
-    const uint32_t *blocks = h->locks->optional ? f->ir->rpo : active->blocks;
-    for (uint32_t i = 0, next = 0; i < count; i++) {
+    bool all = h->locks->optional; /* or just the active ones; until it is known that no edge goes past a lock */
+    for (uint32_t i = 0, next = 0; i < (all ? f->ir->rpo_count : active->block_count); i++) {
+        const uint32_t *blocks = all ? f->ir->rpo : active->blocks;
         const lift_block *b = &f->blocks[blocks[i]];
         bool is_active = next < active->block_count && active->blocks[next] == blocks[i];
         next += is_active;
         if (is_active && lock_through_block(h, instance, f, blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
         for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
-            if (h->locks->optional && lock_goes_past(h, instance, e)) return false;
+            if (all && lock_goes_past(h, instance, e)) return false;
             if (hb_bit(active->edges, e) && over_edge(h, instance, f, blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
+        }
+        if (all && b->succ_count && lock_goes_nowhere_past(h, instance)) {
+            all = false;
+            i = next - 1; /* those before have been gone through */
         }
     }
     return true;
