@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     uint32_t first; /* class */
     uint32_t last;  /* while they are made */
+    uint32_t next;  /* behind the one that was found last */
     uint32_t count; /* of classes, one behind the other */
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
@@ -229,7 +230,8 @@ static bool same_class(const class *x, const class *y)
 
 static void add_member(search *s, group *g, const class *like, member m)
 {
-    uint32_t c = g->first;
+    uint32_t c = g->next; /* instances come with the same classes in the same order, mostly */
+    if (c == HB_NONE || !same_class(&s->made.data[c], like)) c = g->first;
     while (c != HB_NONE && !same_class(&s->made.data[c], like))
         c = s->made.data[c].next;
     if (c == HB_NONE) {
@@ -242,6 +244,7 @@ static void add_member(search *s, group *g, const class *like, member m)
         g->last = c;
         g->count++;
     }
+    g->next = s->made.data[c].next;
     if (like->cost < s->made.data[c].cost) s->made.data[c].cost = like->cost;
     m.next = s->made.data[c].first;
     s->made.data[c].first = s->members.len;
@@ -254,7 +257,7 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     uint64_t offset;
     const image_type *type = detect_place_type(d, &place->place, &offset);
     hb_typed typed = hb_type_at(type, offset, t->width);
-    return (group){.first = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
+    return (group){.first = HB_NONE, .next = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
                    .locked = t->flags & IR_ATOMIC,
                    .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
                    .is_volatile = typed.is_volatile, .typed = typed.scalar, .in_frame = d->program->sites.data[place->place.site].kind == PTA_FRAME,
@@ -295,6 +298,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             vec_push(&s->groups, new_group(d, t, place));
         }
         group *g = &s->groups.data[*at];
+        g->next = g->first;
         class like = {.set = set, .guards = guards_number(s, t, place, set), .holds = hb_holds_locks(d->h, set), .wide = t->place_count > 4, .exact = place->place.exact,
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];

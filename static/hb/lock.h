@@ -33,6 +33,7 @@ typedef struct { /* lock_sparse.c: what of an instance may change what is held *
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
     bool lets_all_go; /* more releases than are kept: of any lock */
+    bool calm;      /* when none is held on entry, none is held anywhere: once the gains are known */
     bool has_spin;  /* it may store to a lock that is made of atomics */
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */

@@ -548,6 +548,17 @@ static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
     return true;
 }
 
+/* Nor inside of a block: of an instance that stays empty and has gone through all of its blocks just now. */
+static bool is_calm(const lock_instance *l, const lift_func *f)
+{
+    if (l->sparse->unknown || f->ir->rpo_count != f->block_count) return false;
+    for (uint32_t i = 0; l->steps && i < l->sparse->call_count; i++) {
+        const lock_step *step = &l->steps[l->sparse->calls[i]];
+        if (step->set != LOCKSET_EMPTY || step->result != LOCKSET_EMPTY) return false;
+    }
+    return true;
+}
+
 /* All blocks, from what is held on entry. Returns what is held at the end. */
 uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_t *blocks)
 {
@@ -557,7 +568,9 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
     uint32_t end = LOCKSET_ALL;
     for (uint32_t b = 0; b < f->block_count; b++)
         blocks[b] = LOCKSET_ALL;
+    if (entry == LOCKSET_EMPTY) h->locks->instances[instance].calm = false;
     if (entry == LOCKSET_EMPTY && stays_empty(h, instance, f)) {
+        h->locks->instances[instance].calm = is_calm(&h->locks->instances[instance], f);
         for (uint32_t i = 0; i < f->ir->rpo_count; i++)
             blocks[f->ir->rpo[i]] = LOCKSET_EMPTY;
         for (uint32_t b = 0; b < f->block_count && active->unknown; b++)
