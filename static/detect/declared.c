@@ -81,7 +81,8 @@ typedef struct {
 
 struct detect_declarations {
     VEC(declared_access) accesses; /* that have a type, by function and instruction */
-    map64 first;                   /* function and instruction: the first of its accesses */
+    uint32_t *base;                /* per function: the number of its first instruction */
+    uint32_t *first;               /* per instruction: the first of its accesses, or MAP_NONE */
     VEC(asked_member) asked;
     map64 asked_map;               /* type and byte: in `asked` */
     VEC(const image_type *) types; /* by number; modules have each their own, they are the same by name and size */
@@ -136,12 +137,18 @@ const detect_known *detect_known_at(const detect *d, const image_type *type, uin
 void detect_declared_open(detect *d)
 {
     declarations *all = d->declared = base_alloc_zero(1, sizeof *all);
+    all->base = base_alloc_zero((size_t)d->program->funcs.len + 1, sizeof *all->base);
+    for (uint32_t f = 0; f < d->program->funcs.len; f++)
+        all->base[f + 1] = all->base[f] + (d->program->funcs.data[f].lift ? d->program->funcs.data[f].lift->insn_count : 0);
+    const size_t insns = all->base[d->program->funcs.len];
+    all->first = base_alloc((insns + 1) * sizeof *all->first);
+    memset(all->first, 0xff, insns * sizeof *all->first);
     for (uint32_t f = 0; f < d->program->funcs.len; f++) {
         uint32_t count;
         const pta_access *own = pta_accesses(d->program, f, &count);
         for (uint32_t a = 0; a < count; a++) {
             if (!own[a].type) continue;
-            uint32_t *first = map_at(&all->first, (uint64_t)f << 32 | own[a].insn);
+            uint32_t *first = &all->first[all->base[f] + own[a].insn];
             if (*first == MAP_NONE) *first = all->accesses.len;
             vec_push(&all->accesses, ((declared_access){&own[a], f, find_asked(all, own[a].type, (uint64_t)own[a].at)}));
         }
@@ -154,7 +161,8 @@ void detect_declared_close(detect *d)
     vec_free(&all->accesses);
     vec_free(&all->asked);
     vec_free(&all->types);
-    map_free(&all->first);
+    free(all->base);
+    free(all->first);
     map_free(&all->asked_map);
     map_free(&all->type_map);
     map_free(&all->member_map);
@@ -164,7 +172,7 @@ void detect_declared_close(detect *d)
 static const declared_access *find_declared(const detect *d, uint32_t func, uint32_t insn, uint16_t flags)
 {
     const declarations *all = d->declared;
-    uint32_t at = flags & HB_LIBRARY ? MAP_NONE : map_get(&all->first, (uint64_t)func << 32 | insn);
+    uint32_t at = flags & HB_LIBRARY ? MAP_NONE : all->first[all->base[func] + insn];
     for (; at < all->accesses.len && all->accesses.data[at].func == func && all->accesses.data[at].access->insn == insn; at++)
         if (all->accesses.data[at].access->flags == flags) return &all->accesses.data[at];
     return NULL;

@@ -139,10 +139,16 @@ static bool is_open(const search *s, const hb_touch *t)
 
 static void take_touches(search *s)
 {
+    const pta_access *access = NULL;
+    uint64_t tie = 0;
     for (uint32_t i = 0; i < s->touch_count; i++) {
         const hb_touch *t = &s->touches[i];
-        const pta_access *access = t->flags & HB_LIBRARY ? NULL : detect_declared(s->d, t->func, t->insn, t->flags);
-        if (access) add_uses(s, access, (use){.touch = i, .tie = tie_of(s->d, t->func, t->insn)});
+        const bool same = i && t->func == t[-1].func && t->insn == t[-1].insn && t->flags == t[-1].flags; /* of another instance */
+        if (!same) {
+            access = t->flags & HB_LIBRARY ? NULL : detect_declared(s->d, t->func, t->insn, t->flags);
+            tie = access ? tie_of(s->d, t->func, t->insn) : 0;
+        }
+        if (access) add_uses(s, access, (use){.touch = i, .tie = tie});
     }
 }
 
@@ -153,13 +159,29 @@ static hb_touch touch_of(const search *s, const use *u)
     return (hb_touch){.instance = l->instance, .func = l->func, .insn = l->insn, .ir = l->ir, .flags = l->flags, .width = l->width};
 }
 
-static int by_bucket(const void *a, const void *b)
+static int by_tie(const void *a, const void *b)
 {
     const use *x = a, *y = b;
-    if (x->bucket != y->bucket) return x->bucket < y->bucket ? -1 : 1;
     if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
     if (x->lost != y->lost) return x->lost ? -1 : 1;
     return x->touch < y->touch ? -1 : x->touch > y->touch;
+}
+
+/* By bucket first, of which there are few, then the uses of each that are shared: the others are not looked at. */
+static void sort_uses(search *s, uint32_t *first)
+{
+    use *sorted = base_alloc(s->uses.len * sizeof *sorted);
+    for (uint32_t u = 0; u < s->uses.len; u++)
+        first[s->uses.data[u].bucket + 1]++;
+    for (uint32_t b = 0; b < s->buckets.len; b++)
+        first[b + 1] += first[b];
+    for (uint32_t u = 0; u < s->uses.len; u++)
+        sorted[first[s->uses.data[u].bucket]++] = s->uses.data[u];
+    memcpy(s->uses.data, sorted, s->uses.len * sizeof *sorted);
+    free(sorted);
+    for (uint32_t b = s->buckets.len; b > 0; b--) /* each is now where the next one begins */
+        first[b] = first[b - 1];
+    first[0] = 0;
 }
 
 /* --- classes and pairs ---------------------------------------------------------------------------------------------------------- */
@@ -228,9 +250,10 @@ static void make_classes(search *s, uint32_t first, uint32_t end)
         class like = {.set = set, .guards = detect_guards_number(&s->guards, &own), .write = t.flags & IR_WRITE, .lost = of->lost, .holds = hb_holds_locks(d->h, set),
                       .atomic = t.flags & IR_ATOMIC || hb_type_at(access->type, (uint64_t)access->at, t.width).is_atomic};
         const hb_numbers *by = &s->origins_of[t.instance];
+        const uint32_t position = by->len ? hb_position(d->h, point) : 0;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
-            like.stance = hb_stance(d->h, like.origin, point);
+            like.stance = hb_stance(d->h, like.origin, point, position);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, point);
             if (is_vague(s, like.origin)) continue;
             like.cost = detect_rank_side(d, like.origin, &t, like.doubt);
@@ -301,6 +324,7 @@ static void report(search *s, const detect_member *of, const best_pair *best)
 static void search_bucket(search *s, uint32_t first, uint32_t end)
 {
     if (!is_shared(s, first, end)) return;
+    qsort(s->uses.data + first, end - first, sizeof *s->uses.data, by_tie);
     make_classes(s, first, end);
     best_pair best = {0};
     for (uint32_t a = 0; a < s->classes.len; a++)
@@ -317,12 +341,11 @@ void detect_members(detect *d, const hb_numbers *origins_of)
     s.left_outs = hb_left_outs(d->h, &s.left_out_count);
     take_left_outs(&s);
     if (s.uses.len) take_touches(&s);
-    if (s.uses.len) qsort(s.uses.data, s.uses.len, sizeof *s.uses.data, by_bucket);
-    for (uint32_t first = 0, end; first < s.uses.len; first = end) {
-        for (end = first; end < s.uses.len && s.uses.data[end].bucket == s.uses.data[first].bucket;)
-            end++;
-        search_bucket(&s, first, end);
-    }
+    uint32_t *first = base_alloc_zero((size_t)s.buckets.len + 1, sizeof *first);
+    if (s.uses.len) sort_uses(&s, first);
+    for (uint32_t b = 0; b < s.buckets.len; b++)
+        if (first[b] < first[b + 1]) search_bucket(&s, first[b], first[b + 1]);
+    free(first);
     vec_free(&s.buckets);
     vec_free(&s.bucket_of);
     vec_free(&s.uses);

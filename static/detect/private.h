@@ -132,9 +132,13 @@ int detect_rank_base(const detect *d, const hb_extent *a, const hb_extent *b);
 int detect_rank_locks(bool a, bool b); /* the least that it costs that one side, or both, hold locks */
 int detect_rank_writes(void); /* what two writes are ranked better by: all else makes a rank worse */
 int detect_rank_unsure(void); /* what it costs each side when it is not sure that both run */
-/* What one side costs, whatever the other is. */
+/* What it costs more of a side that an origin runs it with the second of two doubts. */
+int detect_rank_doubt(uint8_t from, uint8_t to);
+/* What detect_rank finds of a pair with places is never less, when its sides cost this much each and hold locks or not. */
+int detect_rank_least(const detect *d, const detect_pair *pair, const int sides[2], const bool holds[2]);
 /* What it costs that a caller of a library uses an object that nothing of the library's own leads to. */
 int detect_rank_brought(const detect *d, uint32_t origin, uint32_t object);
+/* What one side costs, whatever the other is. */
 int detect_rank_side(const detect *d, uint32_t origin, const hb_touch *t, uint8_t doubt);
 
 #endif

@@ -12,9 +12,12 @@
 
 #include <stdlib.h>
 
+/* Accesses come in the order of ties, which are of the names of functions, and of instructions: who is paired with whom must not
+ * depend on what a relink moves. */
+enum { TIE_SHIFT = 20 };
+
 typedef struct {
     uint32_t object, touch, place, extent;
-    uint64_t tie; /* by the names of functions, which a relink does not move: who is paired with whom must not depend on it */
 } entry;
 
 typedef struct { /* accesses of a group that nothing tells apart */
@@ -22,6 +25,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t set;    /* locks held */
     uint32_t guards; /* the same as the access sees them, by number */
     bool bare;       /* there are none */
+    bool holds;      /* what a user would call a lock is in `set` */
     bool wide;       /* to many objects */
     bool exact, fresh;
     uint8_t doubt;   /* hb_doubt: that the origin runs it */
@@ -45,6 +49,7 @@ typedef struct {
 typedef struct {
     uint32_t first; /* class */
     uint32_t last;  /* while they are made */
+    uint32_t next;  /* behind the one that was found last */
     uint32_t count; /* of classes, one behind the other */
     const hb_extent *extent;
     bool write, atomic, locked; /* locked: with a lock prefix */
@@ -88,15 +93,19 @@ typedef struct {
     hb_numbers *origins_of; /* per instance */
 } search;
 
-static int by_object(const void *a, const void *b)
+typedef struct {
+    uint64_t tie;
+    uint32_t touch, end; /* of one function; or just one */
+} touch_run;
+
+static int by_tie(const void *a, const void *b)
 {
-    const entry *x = a, *y = b;
-    if (x->object != y->object) return x->object < y->object ? -1 : 1;
+    const touch_run *x = a, *y = b;
     if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
-    return x->touch < y->touch ? -1 : x->touch > y->touch ? 1 : x->place < y->place ? -1 : x->place > y->place;
+    return x->touch < y->touch ? -1 : x->touch > y->touch;
 }
 
-/* By object first, of which there are few, then the accesses of each. */
+/* By object, each in the order in which they are. */
 static void sort_entries(search *s)
 {
     uint32_t objects = hb_object_count(s->d->h), count = s->entries.len;
@@ -109,8 +118,6 @@ static void sort_entries(search *s)
     for (uint32_t e = 0; e < count; e++)
         sorted[first[s->entries.data[e].object]++] = s->entries.data[e];
     memcpy(s->entries.data, sorted, count * sizeof *sorted);
-    for (uint32_t o = 0, from = 0; o < objects; from = first[o++]) /* which is now where the next one begins */
-        if (first[o] - from > 1) qsort(s->entries.data + from, first[o] - from, sizeof *sorted, by_object);
     free(sorted);
     free(first);
 }
@@ -120,21 +127,56 @@ static uint64_t tie_of(const detect *d, uint32_t func)
     uint64_t hash = 0;
     for (const char *c = d->program->funcs.data[func].name; *c && (*c != '.' || !hash); c++)
         hash = map_hash(hash + (uint8_t)*c);
-    return hash << 20;
+    return hash << TIE_SHIFT;
+}
+
+typedef VEC(touch_run) touch_runs;
+
+/* Accesses of functions of one name, each by its own tie. */
+static void add_touches(const search *s, const touch_run *runs, uint32_t count, touch_runs *out)
+{
+    uint32_t first = out->len;
+    for (uint32_t r = 0; r < count; r++)
+        for (uint32_t t = runs[r].touch; t < runs[r].end; t++)
+            vec_push(out, ((touch_run){runs[r].tie | (s->touches[t].insn & ((1u << TIE_SHIFT) - 1)), t, t + 1}));
+    qsort(out->data + first, out->len - first, sizeof *out->data, by_tie);
+}
+
+/* All accesses by ties: functions by their names, of which there are few, and what they access as it comes, by instruction. */
+static void order_touches(const search *s, uint32_t count, touch_runs *out)
+{
+    touch_runs runs = {0};
+    for (uint32_t t = 0, end; t < count; t = end) {
+        for (end = t + 1; end < count && s->touches[end].func == s->touches[t].func;)
+            end++;
+        vec_push(&runs, ((touch_run){tie_of(s->d, s->touches[t].func), t, end}));
+    }
+    if (runs.len) qsort(runs.data, runs.len, sizeof *runs.data, by_tie);
+    for (uint32_t r = 0, end; r < runs.len; r = end) {
+        for (end = r + 1; end < runs.len && runs.data[end].tie == runs.data[r].tie;)
+            end++;
+        const touch_run *run = &runs.data[r];
+        if (end - r > 1 || s->touches[run->end - 1].insn >> TIE_SHIFT)
+            add_touches(s, run, end - r, out);
+        else
+            vec_push(out, *run);
+    }
+    vec_free(&runs);
 }
 
 static void collect(search *s)
 {
     uint32_t count;
+    touch_runs runs = {0};
     s->touches = hb_touches(s->d->h, &count);
-    uint64_t name = 0;
-    for (uint32_t t = 0; t < count; t++) {
-        const hb_place *places = hb_places(s->d->h, &s->touches[t]);
-        if (!t || s->touches[t].func != s->touches[t - 1].func) name = tie_of(s->d, s->touches[t].func);
-        uint64_t tie = name | (s->touches[t].insn & 0xfffff);
-        for (uint32_t i = 0; i < s->touches[t].place_count; i++)
-            vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent, tie});
-    }
+    order_touches(s, count, &runs);
+    for (uint32_t r = 0; r < runs.len; r++)
+        for (uint32_t t = runs.data[r].touch; t < runs.data[r].end; t++) {
+            const hb_place *places = hb_places(s->d->h, &s->touches[t]);
+            for (uint32_t i = 0; i < s->touches[t].place_count; i++)
+                vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent});
+        }
+    vec_free(&runs);
     if (s->entries.len) sort_entries(s);
 }
 
@@ -143,9 +185,10 @@ static void find_origins(search *s)
     uint32_t count, instances = pta_instance_count(s->d->p);
     s->origins = hb_origins(s->d->h, &count);
     s->origins_of = base_alloc_zero(instances, sizeof *s->origins_of);
-    for (uint32_t i = 0; i < instances; i++)
-        for (uint32_t o = 0; o < count; o++)
-            if (hb_runs(s->d->h, o, i)) vec_push(&s->origins_of[i], o);
+    for (uint32_t o = 0; o < count; o++)
+        for (uint32_t word = 0; word * 64 < instances; word++)
+            for (uint64_t bits = s->origins[o].self[word]; bits; bits &= bits - 1)
+                vec_push(&s->origins_of[word * 64 + (uint32_t)__builtin_ctzll(bits)], o);
 }
 
 /* Whether somebody writes to an object that two may access at once. */
@@ -187,7 +230,8 @@ static bool same_class(const class *x, const class *y)
 
 static void add_member(search *s, group *g, const class *like, member m)
 {
-    uint32_t c = g->first;
+    uint32_t c = g->next; /* instances come with the same classes in the same order, mostly */
+    if (c == HB_NONE || !same_class(&s->made.data[c], like)) c = g->first;
     while (c != HB_NONE && !same_class(&s->made.data[c], like))
         c = s->made.data[c].next;
     if (c == HB_NONE) {
@@ -200,6 +244,7 @@ static void add_member(search *s, group *g, const class *like, member m)
         g->last = c;
         g->count++;
     }
+    g->next = s->made.data[c].next;
     if (like->cost < s->made.data[c].cost) s->made.data[c].cost = like->cost;
     m.next = s->made.data[c].first;
     s->made.data[c].first = s->members.len;
@@ -212,7 +257,7 @@ static group new_group(const detect *d, const hb_touch *t, const hb_place *place
     uint64_t offset;
     const image_type *type = detect_place_type(d, &place->place, &offset);
     hb_typed typed = hb_type_at(type, offset, t->width);
-    return (group){.first = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
+    return (group){.first = HB_NONE, .next = HB_NONE, .floor = INT32_MAX, .extent = hb_extent_at(d->h, place->extent), .write = t->flags & IR_WRITE,
                    .locked = t->flags & IR_ATOMIC,
                    .atomic = t->flags & IR_ATOMIC || typed.is_atomic || hb_is_spin(d->h, &place->place) || hb_polls(d->h, t, place),
                    .is_volatile = typed.is_volatile, .typed = typed.scalar, .in_frame = d->program->sites.data[place->place.site].kind == PTA_FRAME,
@@ -253,13 +298,15 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
             vec_push(&s->groups, new_group(d, t, place));
         }
         group *g = &s->groups.data[*at];
-        class like = {.set = set, .guards = guards_number(s, t, place, set), .wide = t->place_count > 4, .exact = place->place.exact,
+        g->next = g->first;
+        class like = {.set = set, .guards = guards_number(s, t, place, set), .holds = hb_holds_locks(d->h, set), .wide = t->place_count > 4, .exact = place->place.exact,
                       .fresh = hb_fresh(d->h, t, place), .taken = hb_taken(d->h, t, place), .first = HB_NONE, .next = HB_NONE};
         const hb_numbers *by = &s->origins_of[t->instance];
         like.bare = !s->guards.guards.data[like.guards].len;
+        const uint32_t position = by->len ? hb_position(d->h, point) : 0;
         for (uint32_t i = 0; i < by->len; i++) {
             like.origin = by->data[i];
-            like.stance = hb_stance(d->h, like.origin, point);
+            like.stance = hb_stance(d->h, like.origin, point, position);
             like.doubt = (uint8_t)hb_runs_how(d->h, like.origin, point);
             like.cost = detect_rank_side(d, like.origin, t, like.doubt) + detect_rank_brought(d, like.origin, g->extent->object);
             add_member(s, g, &like, (member){en->touch, en->place, HB_NONE});
@@ -360,6 +407,15 @@ static uint32_t skip_ordered(search *s, const class *of, uint64_t meets, uint32_
     return from;
 }
 
+/* What the rank of a pair is at least, as far as nothing has to be asked for it. */
+static int least_of(const detect *d, const class *a, const class *b, const detect_pair *pair)
+{
+    const int sides[2] = {a->cost + detect_rank_doubt(a->doubt, pair->doubt[0]),
+                          b->cost + detect_rank_doubt(b->doubt, pair->doubt[1])};
+    const bool holds[2] = {a->holds, b->holds};
+    return detect_rank_least(d, pair, sides, holds) + (a->fresh || b->fresh ? DEFERRED : 0);
+}
+
 /* The best case of two groups, which costs no less than `least`; false: they do not race. */
 static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning *best, detect_access accesses[2], const hb_place **place)
 {
@@ -406,8 +462,10 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
                                 .unmeant = how == HB_MEET_UNMEANT,
                                 .atomic = {a->atomic, b->atomic}, .is_volatile = a->is_volatile || b->is_volatile,
                                 .maybe_atomic = (a->locked && no_debug(d, tb)) || (b->locked && no_debug(d, ta))};
+            if (found && best->rank <= least_of(d, ca, cb, &pair)) continue;
             detect_warning w = {.kind = DETECT_RACE, .why = why};
             detect_rank(d, &pair, &w);
+            if (found && best->rank <= w.rank) continue;
             if (ca->fresh || cb->fresh || is_other(s, ca, cb) || is_other(s, cb, ca)) w.rank += DEFERRED;
             const member *ma, *mb;
             if ((found && best->rank <= w.rank) || !find_members(s, ca, cb, &ma, &mb)) continue;

@@ -8,6 +8,7 @@ enum { BROUGHT = 11 }; /* of each caller that uses what it has brought along */
 enum { UNKNOWN = 60 }; /* cost of not knowing the object: such a pair is of low confidence, behind others that are */
 enum { NONE_HOLDS = 4, ONE_HOLDS = 1, BOTH_HOLD = 12 }; /* of locks: who takes one knows that it is needed */
 enum { BOTH_WRITE = 2 };
+enum { ATOMIC = 15, MAYBE_ATOMIC = 30, VOLATILE = 3 };
 enum { UNSURE = 22 }; /* cost of a way to be in order that was not followed: with it nothing is of high confidence */
 
 static void because(detect_warning *w, const char *reason, int cost)
@@ -102,6 +103,11 @@ int detect_rank_locks(bool a, bool b)
     return a && b ? BOTH_HOLD : a || b ? ONE_HOLDS : NONE_HOLDS;
 }
 
+int detect_rank_doubt(uint8_t from, uint8_t to)
+{
+    return doubts[to].cost - doubts[from].cost;
+}
+
 static bool waited(const detect *d, const detect_pair *pair, const detect_warning *w, unsigned side)
 {
     return w->rank < LOW && hb_has_waited(d->h, pair->origin[side], (hb_point){pair->touch[side]->instance, pair->touch[side]->insn});
@@ -152,6 +158,22 @@ static void rank_places(const detect *d, const detect_pair *pair, detect_warning
         because(w, "the object is one of all that an allocator of the program has made", COMMON);
 }
 
+/* In step with detect_rank: what has to be asked costs nothing here. */
+int detect_rank_least(const detect *d, const detect_pair *pair, const int sides[2], const bool holds[2])
+{
+    uint8_t site = d->program->sites.data[pair->place[0]->place.site].kind;
+    int rank = sides[0] + sides[1] + detect_rank_locks(holds[0], holds[1]);
+    if (!pair->place[0]->place.exact || !pair->place[1]->place.exact)
+        rank += ARRAY;
+    else if (site != PTA_STATIC && site != PTA_LIBRARY)
+        rank += site == PTA_FRAME ? FRAME : MEMBER;
+    if (pair->unmeant) rank += UNSURE;
+    if (pair->atomic[0] || pair->atomic[1]) rank += ATOMIC;
+    if (pair->maybe_atomic) rank += MAYBE_ATOMIC;
+    if (pair->is_volatile) rank += VOLATILE;
+    return pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE ? rank - BOTH_WRITE : rank;
+}
+
 void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
 {
     uint32_t count;
@@ -190,9 +212,9 @@ void detect_rank(const detect *d, const detect_pair *pair, detect_warning *w)
     if (pair->unmeant) because(w, "they meet only if no call on the way that may wait for the thread has done so", UNSURE);
     if (known && w->rank < LOW && hb_handed(d->h, pair->touch[0], pair->place[0]) && hb_handed(d->h, pair->touch[1], pair->place[1]))
         because(w, "both sides have come to the object under a lock, or have made it: it may have been handed over", UNSURE);
-    if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", 15);
-    if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", 30);
-    if (pair->is_volatile) because(w, "the variable is volatile, which orders nothing", 3);
+    if (pair->atomic[0] || pair->atomic[1]) because(w, "one of the accesses is atomic", ATOMIC);
+    if (pair->maybe_atomic) because(w, "without debug information plain loads and stores may be atomic", MAYBE_ATOMIC);
+    if (pair->is_volatile) because(w, "the variable is volatile, which orders nothing", VOLATILE);
     if (pair->touch[0]->flags & pair->touch[1]->flags & IR_WRITE) w->rank -= BOTH_WRITE;
     w->confidence = w->rank < MEDIUM ? DETECT_HIGH : w->rank < LOW ? DETECT_MEDIUM : DETECT_LOW;
 }

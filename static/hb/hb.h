@@ -189,7 +189,9 @@ void hb_waits_for(const hb *h, uint32_t origin, hb_points *out);
 bool shb_ordered(const hb *h, uint32_t x, hb_point a, uint32_t y, hb_point b, const char **reason);
 
 /* The same for many pairs: an origin at a point, by number; points that order cannot tell apart have one number. */
-uint32_t hb_stance(hb *h, uint32_t origin, hb_point at);
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at, uint32_t position);
+/* What of a point order asks about, whoever runs it. */
+uint32_t hb_position(hb *h, hb_point at);
 uint32_t hb_stance_origin(const hb *h, uint32_t stance);
 typedef enum {
     HB_MEET_SURE,

@@ -313,6 +313,9 @@ void joins_find(hb *h, join_state *s)
     }
     find_unrolled(h, s);
     find_destroyed(h, s);
+    s->instances = base_alloc_zero(h->words, sizeof *s->instances);
+    for (uint32_t j = 0; j < s->joins.len; j++)
+        hb_set(s->instances, s->joins.data[j].instance);
 }
 
 bool join_is_only(const hb *h, const join_call *join, uint32_t thread)

@@ -21,6 +21,7 @@ typedef struct {
 typedef struct hb_joins {
     VEC(join_call) joins;
     hb_numbers cutters;
+    uint64_t *instances; /* that have some of them; bits */
     uint32_t of;   /* the origin that is looked at */
     bool trusting; /* a join that may mean several threads means this one: to be checked afterwards */
 } join_state;

@@ -103,7 +103,7 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
     const void *const *with = w->with;
     const hb *h = with[0];
     const join_state *s = with[1];
-    for (uint32_t j = 0; j < s->joins.len; j++)
+    for (uint32_t j = 0; hb_bit(s->instances, instance) && j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call)
             return s->joins.data[j].sync->when == SYNC_ALWAYS && effect_of(h, &s->joins.data[j], s->of, s->trusting) == JOIN_CALL;
     return false;
@@ -207,7 +207,7 @@ bool life_closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t ed
     if (is_failure(h, s->of, instance, from, edge) || hb_setup_closes(h, s->of, instance, from, edge) ||
         hb_given_closes(h, s->of, instance, from, edge))
         return true;
-    for (uint32_t j = 0; j < s->joins.len; j++) {
+    for (uint32_t j = 0; hb_bit(s->instances, instance) && j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
         if (join->instance != instance) continue;
         for (uint32_t i = 0; i < join->edges.len; i++)
@@ -248,7 +248,7 @@ static bool cuts_deep(const hb_walk *w, uint32_t instance, const hb_call *call)
     const hb *h = with[0];
     const join_state *s = h->joins;
     const uint32_t *of = with[1];
-    for (uint32_t j = 0; j < s->joins.len; j++) {
+    for (uint32_t j = 0; hb_bit(s->instances, instance) && j < s->joins.len; j++) {
         const join_call *join = &s->joins.data[j];
         if (join->instance != instance || join->call != call) continue;
         return (join->sync->kind == SYNC_JOIN_GROUP || join->sync->kind == SYNC_BARRIER) && effect_of(h, join, *of, false) == JOIN_CALL;
@@ -359,6 +359,7 @@ void hb_lives_close(hb *h)
     if (h->joins) {
         vec_free(&h->joins->joins);
         vec_free(&h->joins->cutters);
+        free(h->joins->instances);
     }
     free(h->joins);
 }

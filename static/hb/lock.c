@@ -148,6 +148,7 @@ static void find_gains(hb *h)
     }
     for (uint32_t i = 0; changed && i < h->instance_count; i++) { /* no end in sight: nothing is sure */
         h->locks->instances[i].gain = LOCKSET_EMPTY;
+        h->locks->instances[i].calm = false;
         lock_summary_changed(h, i);
     }
     free(dirty);
@@ -239,6 +240,11 @@ static void go_down(hb *h, uint32_t i, uint64_t *work)
         }
         return;
     }
+    if (l->calm && l->entry == LOCKSET_EMPTY) { /* as the gains have left it */
+        for (uint32_t e = h->out_first[i]; e < h->out_first[i + 1]; e++)
+            if (!hb_spawns(h, &h->edges[e])) enter_callee(h, h->edges[e].callee, LOCKSET_EMPTY, work);
+        return;
+    }
     if (!l->blocks) l->blocks = base_alloc(f->block_count * sizeof *l->blocks);
     lock_through_function(h, i, l->entry, l->blocks);
     const hb_func *own = &h->funcs[h->instances[i].func];
@@ -276,7 +282,7 @@ uint32_t hb_locks_at(hb *h, hb_point at)
 {
     const lock_instance *l = &h->locks->instances[at.instance];
     const lift_func *f = hb_instance_code(h, at.instance);
-    if (!f || !l->matters || !l->blocks) return l->entry;
+    if (!f || !l->matters || !l->blocks || (l->calm && l->entry == LOCKSET_EMPTY)) return l->entry;
     uint32_t block = hb_block_of(f, at.insn);
     if (l->blocks[block] == LOCKSET_ALL) return LOCKSET_ALL;
     return lock_through_block(h, at.instance, f, block, l->blocks[block], at.insn);

@@ -33,6 +33,7 @@ typedef struct { /* lock_sparse.c: what of an instance may change what is held *
 typedef struct {
     bool matters;   /* something in it, or below it, takes or lets go of locks */
     bool lets_all_go; /* more releases than are kept: of any lock */
+    bool calm;      /* when none is held on entry, none is held anywhere: once the gains are known */
     bool has_spin;  /* it may store to a lock that is made of atomics */
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
@@ -183,6 +184,8 @@ bool lock_is_lost(const hb *h, uint32_t instance, const hb_call *call, uint32_t 
 
 /* An edge on which a lock is neither taken nor let go of, as it is on the other. */
 bool lock_goes_past(const hb *h, uint32_t instance, uint32_t edge);
+/* No edge of its function does. To be asked when some edge was. */
+bool lock_goes_nowhere_past(const hb *h, uint32_t instance);
 /* A call through a pointer that may be to many functions: one that lets go of other locks than its own is not what is meant. */
 bool lock_is_broad(const hb *h, uint32_t instance, const hb_call *call);
 /* A call through a pointer: what it calls that leaves locks alone is not what is meant. */

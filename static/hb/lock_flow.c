@@ -529,17 +529,32 @@ static bool stays_empty(hb *h, uint32_t instance, const lift_func *f)
 {
     const lock_sparse *active = h->locks->instances[instance].sparse;
     if (h->locks->instances[instance].has_spin) return false;
-    uint32_t count = h->locks->optional ? f->ir->rpo_count : active->block_count;
-    const uint32_t *blocks = h->locks->optional ? f->ir->rpo : active->blocks;
-    for (uint32_t i = 0, next = 0; i < count; i++) {
+    bool all = h->locks->optional; /* or just the active ones; until it is known that no edge goes past a lock */
+    for (uint32_t i = 0, next = 0; i < (all ? f->ir->rpo_count : active->block_count); i++) {
+        const uint32_t *blocks = all ? f->ir->rpo : active->blocks;
         const lift_block *b = &f->blocks[blocks[i]];
         bool is_active = next < active->block_count && active->blocks[next] == blocks[i];
         next += is_active;
         if (is_active && lock_through_block(h, instance, f, blocks[i], LOCKSET_EMPTY, HB_NONE) != LOCKSET_EMPTY) return false;
         for (uint32_t e = b->first_succ; e < b->first_succ + b->succ_count; e++) {
-            if (h->locks->optional && lock_goes_past(h, instance, e)) return false;
+            if (all && lock_goes_past(h, instance, e)) return false;
             if (hb_bit(active->edges, e) && over_edge(h, instance, f, blocks[i], e, LOCKSET_EMPTY) != LOCKSET_EMPTY) return false;
         }
+        if (all && b->succ_count && lock_goes_nowhere_past(h, instance)) {
+            all = false;
+            i = next - 1; /* those before have been gone through */
+        }
+    }
+    return true;
+}
+
+/* Nor inside of a block: of an instance that stays empty and has gone through all of its blocks just now. */
+static bool is_calm(const lock_instance *l, const lift_func *f)
+{
+    if (l->sparse->unknown || f->ir->rpo_count != f->block_count) return false;
+    for (uint32_t i = 0; l->steps && i < l->sparse->call_count; i++) {
+        const lock_step *step = &l->steps[l->sparse->calls[i]];
+        if (step->set != LOCKSET_EMPTY || step->result != LOCKSET_EMPTY) return false;
     }
     return true;
 }
@@ -553,7 +568,9 @@ uint32_t lock_through_function(hb *h, uint32_t instance, uint32_t entry, uint32_
     uint32_t end = LOCKSET_ALL;
     for (uint32_t b = 0; b < f->block_count; b++)
         blocks[b] = LOCKSET_ALL;
+    if (entry == LOCKSET_EMPTY) h->locks->instances[instance].calm = false;
     if (entry == LOCKSET_EMPTY && stays_empty(h, instance, f)) {
+        h->locks->instances[instance].calm = is_calm(&h->locks->instances[instance], f);
         for (uint32_t i = 0; i < f->ir->rpo_count; i++)
             blocks[f->ir->rpo[i]] = LOCKSET_EMPTY;
         for (uint32_t b = 0; b < f->block_count && active->unknown; b++)

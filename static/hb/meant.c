@@ -26,13 +26,16 @@ typedef struct {
     const hb *h; /* first, as life_closes has them */
     const join_state *joins;
     VEC(wait_block) calls; /* where one waits for it, or calls a function that may */
+    struct meant_span { /* those of the instance that was asked about last */
+        uint32_t instance, first, end;
+    } *span;
 } meant_walk;
 
 static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
 {
     const meant_walk *m = w->with;
     const join_state *s = m->joins;
-    for (uint32_t j = 0; j < s->joins.len; j++)
+    for (uint32_t j = 0; hb_bit(s->instances, instance) && j < s->joins.len; j++)
         if (s->joins.data[j].instance == instance && s->joins.data[j].call == call &&
             may_wait(m->h, &s->joins.data[j], s->of))
             return true;
@@ -88,15 +91,9 @@ static void find_calls(const hb *h, const join_state *s, const uint64_t *waits, 
 
 enum { MOST_WAITS = 8 }; /* a function with more of them, as an interpreter has, does not wait for one thread */
 
-/* The branch goes past a call that waits for the thread, to where that comes as well: `if (there is one) wait for it`.
- */
-static bool goes_past(const meant_walk *m, uint32_t instance, uint32_t from, uint32_t edge)
+/* Its calls are looked at from here on. */
+static void find_span(const meant_walk *m, uint32_t instance)
 {
-    const lift_func *f = hb_instance_code(m->h, instance);
-    const lift_block *b = &f->blocks[from];
-    if (b->end_kind != END_BRANCH || b->succ_count != 2) return false;
-    uint32_t to = f->edges[edge].to, other = f->edges[edge == b->first_succ ? edge + 1 : b->first_succ].to;
-    if (to == other) return false;
     uint32_t low = 0, high = m->calls.len, end;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -107,7 +104,21 @@ static bool goes_past(const meant_walk *m, uint32_t instance, uint32_t from, uin
     }
     for (end = low; end < m->calls.len && m->calls.data[end].instance == instance;)
         end++;
-    for (uint32_t i = low; end - low <= MOST_WAITS && i < end; i++) {
+    *m->span = (struct meant_span){instance, low, end - low <= MOST_WAITS ? end : low};
+}
+
+/* The branch goes past a call that waits for the thread, to where that comes as well: `if (there is one) wait for it`.
+ */
+static bool goes_past(const meant_walk *m, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const lift_func *f = hb_instance_code(m->h, instance);
+    const lift_block *b = &f->blocks[from];
+    if (m->span->instance != instance) find_span(m, instance);
+    if (m->span->first == m->span->end) return false;
+    if (b->end_kind != END_BRANCH || b->succ_count != 2) return false;
+    uint32_t to = f->edges[edge].to, other = f->edges[edge == b->first_succ ? edge + 1 : b->first_succ].to;
+    if (to == other) return false;
+    for (uint32_t i = m->span->first; i < m->span->end; i++) {
         uint32_t wait = m->calls.data[i].block;
         bool leads = wait == other || hb_goes_on_to(f, other, wait), misses = wait != to && !hb_goes_on_to(f, to, wait);
         if (leads && misses && hb_goes_on_to(f, wait, to)) return true;
@@ -129,7 +140,8 @@ const hb_region *hb_life_meant(const hb *h, uint32_t origin)
     life->has_meant = true;
     uint64_t *waits = base_alloc_zero(h->words, sizeof *waits);
     hb_numbers cutters = {0};
-    meant_walk m = {.h = h, .joins = h->joins};
+    struct meant_span span = {.instance = HB_NONE};
+    meant_walk m = {.h = h, .joins = h->joins, .span = &span};
     hb_points calls = {0};
     h->joins->of = origin;
     find_waits(h, m.joins, waits, &cutters);

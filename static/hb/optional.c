@@ -157,6 +157,11 @@ bool lock_goes_past(const hb *h, uint32_t instance, uint32_t edge)
     return o->passes[func] != &o->none && hb_bit(o->passes[func], edge);
 }
 
+bool lock_goes_nowhere_past(const hb *h, uint32_t instance)
+{
+    return h->optionals->passes[h->instances[instance].func] == &h->optionals->none;
+}
+
 bool lock_is_broad(const hb *h, uint32_t instance, const hb_call *call)
 {
     if (h->program->calls.data[call->call].func != PTA_NO_FUNC) return false;

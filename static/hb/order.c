@@ -73,6 +73,7 @@ void hb_kin_close(hb *h)
     map_free(&h->positions.position_map);
     vec_free(&h->positions.position_bits);
     map_free(&h->positions.stance_map);
+    vec_free(&h->positions.few_stances);
     vec_free(&h->positions.stances);
     map_free(&h->positions.stance_pairs);
     free(h->positions.few_pairs);
@@ -332,12 +333,22 @@ static uint32_t position_of(hb *h, hb_point at)
     return *known;
 }
 
-uint32_t hb_stance(hb *h, uint32_t origin, hb_point at)
+uint32_t hb_position(hb *h, hb_point at)
 {
-    uint32_t *known = map_at(&h->positions.stance_map, (uint64_t)origin << 32 | position_of(h, at));
-    if (*known == MAP_NONE) {
-        *known = h->positions.stances.len;
-        vec_push(&h->positions.stances, (hb_stand){origin, at});
+    return position_of(h, at);
+}
+
+uint32_t hb_stance(hb *h, uint32_t origin, hb_point at, uint32_t position)
+{
+    enum { FEW = 1 << 22 };
+    hb_positions *p = &h->positions;
+    uint64_t number = (uint64_t)position * h->origins.len + origin;
+    while (number < FEW && p->few_stances.len <= number)
+        vec_push(&p->few_stances, HB_NONE);
+    uint32_t *known = number < FEW ? &p->few_stances.data[number] : map_at(&p->stance_map, number);
+    if (*known == HB_NONE) {
+        *known = p->stances.len;
+        vec_push(&p->stances, (hb_stand){origin, at});
     }
     return *known;
 }

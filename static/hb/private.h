@@ -106,7 +106,8 @@ typedef struct { /* order.c */
     map64 position_of;   /* instance and instruction */
     map64 position_map;  /* by the regions that have it */
     VEC(uint64_t) position_bits;
-    map64 stance_map;    /* origin and position */
+    map64 stance_map;    /* by position, then origin */
+    VEC(uint32_t) few_stances; /* the same of the first ones */
     VEC(hb_stand) stances;
     map64 stance_pairs;  /* whether they are ordered, and why not */
     uint16_t *few_pairs; /* the same of the first ones */

@@ -223,13 +223,25 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
     }
 }
 
-static int by_place(const void *a, const void *b)
+/* By function and instruction; those of one instruction stay as they were found, by instance and then by place. */
+static void sort_touches(hb *h)
 {
-    const hb_touch *x = a, *y = b;
-    if (x->func != y->func) return x->func < y->func ? -1 : 1;
-    if (x->insn != y->insn) return x->insn < y->insn ? -1 : 1;
-    if (x->instance != y->instance) return x->instance < y->instance ? -1 : 1;
-    return x->first_place < y->first_place ? -1 : x->first_place > y->first_place;
+    uint32_t funcs = h->program->funcs.len, count = h->touches.len;
+    uint32_t *base = base_alloc_zero((size_t)funcs + 1, sizeof *base); /* per function: the number of its first instruction */
+    for (uint32_t f = 0; f < funcs; f++)
+        base[f + 1] = base[f] + (hb_code(h, f) ? hb_code(h, f)->insn_count : 0);
+    uint32_t *first = base_alloc_zero((size_t)base[funcs] + 1, sizeof *first);
+    hb_touch *sorted = base_alloc(count * sizeof *sorted);
+    for (uint32_t t = 0; t < count; t++)
+        first[base[h->touches.data[t].func] + h->touches.data[t].insn + 1]++;
+    for (uint32_t i = 0; i < base[funcs]; i++)
+        first[i + 1] += first[i];
+    for (uint32_t t = 0; t < count; t++)
+        sorted[first[base[h->touches.data[t].func] + h->touches.data[t].insn]++] = h->touches.data[t];
+    if (count) memcpy(h->touches.data, sorted, count * sizeof *sorted);
+    free(sorted);
+    free(first);
+    free(base);
 }
 
 static void index_writes(hb *h)
@@ -274,7 +286,7 @@ void hb_touches_open(hb *h)
         for (uint32_t c = 0; c < f->call_count; c++)
             if (f->calls[c].touch) touch_library(h, i, &f->calls[c], &places);
     }
-    if (h->touches.len) qsort(h->touches.data, h->touches.len, sizeof *h->touches.data, by_place);
+    sort_touches(h);
     index_writes(h);
     vec_free(&places);
 }
