@@ -164,6 +164,10 @@ static inline bool sync_reads_itself(const sync_row *row)
 
 typedef enum { SYNC_WATCH_ONCE = 1, SYNC_WATCH_REGION, SYNC_WATCH_FORK_CALL, SYNC_WATCH_TASK, SYNC_WATCH_COMBINE } sync_watch;
 
+/* The function that a call of this row will have watched, known by its arguments alone; 0: none. */
+uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind);
+bool sync_watches(const sync_row *row); /* does it ever? */
+
 enum { SYNC_DEPENDENT = 256 };
 enum { SYNC_FDS = 1 << 16, SYNC_EPOLL_FDS = 64, SYNC_EPOLLS = 256 };
 
