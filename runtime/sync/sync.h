@@ -53,6 +53,10 @@ typedef enum {
 
     SYNC_FD_READ,    /* from descriptor `object` */
     SYNC_FD_WRITE,   /* to it */
+    SYNC_FD_MOVE,    /* what is read from descriptor `object` is written to `other` */
+    SYNC_FD_CONTROL, /* fcntl(`object`, `other`, `third`): locks, and another one for `object` */
+    SYNC_AIO_START,  /* reads from or writes to the descriptor that the aiocb `object` names */
+    SYNC_AIO_DONE,   /* has done so */
     SYNC_FD_CLOSE,   /* whoever is at the other end learns of it */
     SYNC_FD_PIPE,    /* two ends of one channel, stored at argument `object` */
     SYNC_FD_OWN,     /* returns a descriptor with a channel of its own (eventfd, ...) */
@@ -122,6 +126,7 @@ typedef enum { /* bytes of a range */
     SIZE_LINE,    /* a string with its zero, after the call if it returned something */
     SIZE_VECTOR,  /* the iovecs at the pointer, argument `arg` of them: before it all, after it as far as it came */
     SIZE_MESSAGE, /* the iovecs of a msghdr, likewise */
+    SIZE_MESSAGES, /* those of argument `arg` mmsghdrs; after it of as many as it returns, each as far as it came */
     SIZE_INDIRECT, /* *pointer is where, and a string with its zero is there; after it */
     SIZE_UNTIL    /* up to what the call returns (a pointer into it), after it; all of argument `arg` if it is NULL */
 } sync_size;
@@ -169,13 +174,18 @@ uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_
 bool sync_watches(const sync_row *row); /* does it ever? */
 
 enum { SYNC_DEPENDENT = 256 };
-enum { SYNC_FDS = 1 << 16, SYNC_EPOLL_FDS = 64, SYNC_EPOLLS = 256 };
+enum { SYNC_FDS = 1 << 16, SYNC_EPOLL_FDS = 1021, SYNC_EPOLLS = 256, SYNC_MOVES = 256 };
 
 typedef struct {
     uint32_t epoll; /* descriptor plus 1 */
+    uint32_t has_sockets; /* they have one channel, and are not among: */
     uint32_t count;
     uint32_t fds[SYNC_EPOLL_FDS];
 } sync_epoll;
+
+typedef struct { /* what comes out of channel `to` may have come from `from` */
+    uint64_t from, to;
+} sync_move;
 
 typedef struct order_graph order_graph;
 
@@ -196,6 +206,9 @@ typedef struct { /* what the engine knows; made by the engine, then sync_create 
     /* for this folder */
     uint64_t *channels; /* of descriptors: object addresses, or 0 */
     sync_epoll *epolls;
+    uint32_t epoll_top; /* of them have been used */
+    sync_move moves[SYNC_MOVES];
+    uint32_t move_count;
     uint32_t lock; /* of channels and epolls */
     uint64_t next_channel;
     uint64_t dependent[SYNC_DEPENDENT]; /* functions of tasks with dependences, by hash; openmp.c */
