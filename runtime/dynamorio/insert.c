@@ -317,7 +317,7 @@ static void shorten(void *drcontext, instrlist_t *block)
 static dr_emit_flags_t event_shape(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating)
 {
     const report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
-    const bool has_plan = m && m->plan, is_loose = client.report->options.all && !has_plan && loose_wants(m);
+    const bool has_plan = m && m->is_checked, is_loose = client.report->options.all && !has_plan && loose_wants(m);
     if (has_plan || is_loose) shorten(drcontext, block);
     if (is_loose) drutil_expand_rep_string(drcontext, block); /* each repetition becomes one of its own */
     return EMIT;
@@ -331,7 +331,7 @@ static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *b
         mask_settle(drcontext, client_thread_of(drcontext));
         wrap_block(dr_fragment_app_pc(tag), m);
     }
-    *module = m && m->plan ? m : loose_wants(m) ? &client.loose : NULL;
+    *module = m && m->is_checked ? m : loose_wants(m) ? &client.loose : NULL;
     return EMIT;
 }
 

@@ -16,7 +16,7 @@
 static bool is_checked(const report_module *caller)
 {
     if (client.report->options.all) return !caller || !caller->is_modelled;
-    return caller && caller->plan;
+    return caller && caller->is_checked;
 }
 
 static void set_arguments(sync_call *call, const dr_mcontext_t *mc)

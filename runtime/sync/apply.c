@@ -329,5 +329,6 @@ void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
     (void)engine;
     leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t);
+    if (call->row->meaning == SYNC_TASK_GROUP || call->row->meaning == SYNC_TARGET) openmp_left(t);
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

@@ -92,6 +92,8 @@ typedef enum {
     SYNC_TASK_WAIT, /* for tasks */
     SYNC_TASK_DONE, /* a task is done, although its function may have returned long ago */
     SYNC_TASK_ALLOC, /* libomp's: a kmp_task_t for function `object`; returned, of arguments 3 and 4 bytes together */
+    SYNC_TASK_GROUP, /* waits for tasks, and calls functions of the program with what they did */
+    SYNC_TARGET,     /* waits for the dependences, if there are any, in word `third` of the arguments on the stack; may call the program */
     SYNC_COMBINE,    /* each thread of the team gives data, and function `object` may work on all of them */
 
     SYNC_MEANINGS
@@ -225,8 +227,8 @@ enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16, SYNC_DEPTHS = 16 };
 
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
-    bool waiting;          /* a SYNC_WAIT is running, with: */
-    uint64_t mutex;
+    bool waiting;          /* a SYNC_WAIT is running, or what the program does in a call comes after something, with: */
+    uint64_t mutex;        /* or another object */
     struct {
         uint64_t id;
         uint32_t round; /* of its barriers */
@@ -245,6 +247,7 @@ typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     uint64_t inside;            /* `stack` of the innermost of them that has a second half */
     uint32_t depths[SYNC_DEPTHS]; /* the same before that, outermost first */
     uint32_t watched_depth;
+    uint64_t outer[SYNC_DEPTHS]; /* `mutex` of what was `waiting` when the watched functions began; 0: nothing was */
 } sync_thread;
 
 /* `parent` has created `child` (the engine has called ft_fork). */
@@ -343,6 +346,7 @@ void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call
 
 /* openmp.c */
 void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call);
+void openmp_left(sync_thread *t); /* a call in which the program's code waited for something */
 void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 
 /* order.c: a thread has a lock, or has not any more. */
