@@ -202,7 +202,8 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     /* offset 0 is the empty string, and every string ends inside the table */
     if (!p.string_bytes || p.strings[0] || p.strings[p.string_bytes - 1]) return PLAN_BAD_STRING;
     for (uint32_t i = 0; i < p.action_count; i++)
-        if (!check_action(&p.actions[i])) return PLAN_BAD_ACTION;
+        if (!check_action(&p.actions[i]) || (h->flags & PLAN_ONLY_ATOMICS && p.actions[i].kind != PLAN_SYNC))
+            return PLAN_BAD_ACTION;
     if ((status = check_sites(&p)) != PLAN_OK) return status;
     if ((status = check_sources(&p)) != PLAN_OK) return status;
     if ((status = check_objects(&p)) != PLAN_OK) return status;
