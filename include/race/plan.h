@@ -40,7 +40,8 @@ typedef struct {
 
 enum { /* header flags */
     PLAN_ID_IS_HASH = 1, /* the module has no build id; `build_id` is a hash of its contents */
-    PLAN_FROM_DEBUG = 2  /* debug information was there when it was made: without it atomics may be taken for plain accesses */
+    PLAN_FROM_DEBUG = 2, /* debug information was there when it was made: without it atomics may be taken for plain accesses */
+    PLAN_ONLY_ATOMICS = 4 /* the module's accesses are not to be checked: its sites are atomic instructions */
 };
 
 typedef struct {
@@ -50,7 +51,7 @@ typedef struct {
     uint64_t file_size;   /*  16  bytes of the whole file */
     uint64_t checksum;    /*  24  XXH64, seed 0, of the file from byte 32 to its end */
     char build_id[72];    /*  32  lower-case hex, filled up with zeroes, at least one zero */
-    uint32_t flags;       /* 104  PLAN_ID_IS_HASH, PLAN_FROM_DEBUG */
+    uint32_t flags;       /* 104  PLAN_ID_IS_HASH, PLAN_FROM_DEBUG, PLAN_ONLY_ATOMICS */
     uint32_t reserved;    /* 108  0 */
     uint64_t low, high;   /* 112  sites and objects lie in [low, high), the addresses that the module is loaded to */
     uint64_t accesses_planned;   /* 128  machine accesses with an action */

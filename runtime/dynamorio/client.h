@@ -36,7 +36,7 @@
 #define client_register_filter_syscall_event dr_register_filter_syscall_event
 #endif
 
-enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024, CLIENT_RETURNS = 256 };
+enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024, CLIENT_WATCHED = 4096, CLIENT_RETURNS = 256 };
 enum { RAW_THREAD, RAW_ADDRESS, RAW_SLOTS }; /* ft_thread; address of the access that a call is made for */
 
 typedef struct { /* a repeated string instruction, between its two halves */
@@ -75,6 +75,12 @@ typedef struct client_thread {
     client_rep rep[CLIENT_REP_ACTIONS];
 } client_thread;
 
+typedef struct { /* a function that is to be wrapped when its first block is built; wrap.c */
+    app_pc pc;
+    uint32_t kind;  /* sync_watch, or a handler; 0: to be filled */
+    uint32_t state; /* 0: its old code may still be there */
+} client_watched;
+
 typedef struct {
     ft_core *core;
     report *report;
@@ -83,7 +89,8 @@ typedef struct {
     struct {
         app_pc pc;
         const sync_row *row;
-    } entries[CLIENT_ENTRIES]; /* of functions that only access memory, by hash */
+    } entries[CLIENT_ENTRIES]; /* of functions that only access memory, or that have others watched, by hash */
+    client_watched watched[CLIENT_WATCHED];
     void *wrap_lock;
     drvector_t scratch;   /* registers that inserted code may use */
     int tls_field;        /* client_thread, with drmgr */
@@ -163,7 +170,8 @@ void wrap_block(app_pc start, const report_module *m); /* that is about to be bu
 void wrap_module(const module_data_t *module, const report_module *m);
 void wrap_handler(app_pc pc);
 void wrap_watch(void *context, uint64_t function, sync_watch kind);
-const sync_row *wrap_entry(app_pc pc);    /* a function that only accesses memory begins there, or NULL */
-void wrap_entered(const sync_row *row, app_pc pc); /* from the code cache, at its first instruction */
+const sync_row *wrap_entry(app_pc pc); /* a function that only accesses memory, or has others watched, or NULL */
+void wrap_entered(const sync_row *row, app_pc pc); /* from the code cache, at the first instruction of the former */
+void wrap_prepare(const sync_row *row);            /* of the latter */
 
 #endif

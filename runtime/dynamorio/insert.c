@@ -317,7 +317,7 @@ static void shorten(void *drcontext, instrlist_t *block)
 static dr_emit_flags_t event_shape(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating)
 {
     const report_module *m = report_module_at(client.report, (uint64_t)dr_fragment_app_pc(tag));
-    const bool has_plan = m && m->plan, is_loose = client.report->options.all && !has_plan && loose_wants(m);
+    const bool has_plan = m && m->is_checked, is_loose = client.report->options.all && !has_plan && loose_wants(m);
     if (has_plan || is_loose) shorten(drcontext, block);
     if (is_loose) drutil_expand_rep_string(drcontext, block); /* each repetition becomes one of its own */
     return EMIT;
@@ -331,7 +331,7 @@ static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *b
         mask_settle(drcontext, client_thread_of(drcontext));
         wrap_block(dr_fragment_app_pc(tag), m);
     }
-    *module = m && m->plan ? m : loose_wants(m) ? &client.loose : NULL;
+    *module = m && m->is_checked ? m : loose_wants(m) ? &client.loose : NULL;
     return EMIT;
 }
 
@@ -359,12 +359,24 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
     if (!instr_is_app(instr)) return EMIT;
     if (drmgr_is_first_instr(drcontext, instr)) {
         const sync_row *row = wrap_entry(instr_get_app_pc(instr));
-        if (row) put_entry(drcontext, block, instr, row);
+        if (row && sync_is_only_ranges(row)) put_entry(drcontext, block, instr, row);
     }
     if (module == &client.loose)
         loose_insert(drcontext, block, instr);
     else if (module)
         insert_site(drcontext, block, instr, translating, module);
+    return EMIT;
+}
+
+/* Before drwrap, which has a lock while it tells of a call. */
+static dr_emit_flags_t event_prepare(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
+                                     bool translating, void *unused)
+{
+    if (!instr_is_app(instr) || !drmgr_is_first_instr(drcontext, instr)) return EMIT;
+    const sync_row *row = wrap_entry(instr_get_app_pc(instr));
+    if (row && !sync_is_only_ranges(row))
+        dr_insert_clean_call_ex(drcontext, block, instr, (void *)wrap_prepare, DR_CLEANCALL_READS_APP_CONTEXT, 1,
+                                OPND_CREATE_INTPTR(row));
     return EMIT;
 }
 
@@ -395,8 +407,10 @@ bool insert_init(void)
     /* After drwrap: what a call did that has just returned (an acquire) comes before the check of the next instruction,
      * and the result is still in its register. */
     drmgr_priority_t priority = {sizeof priority, "race", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP + 1};
+    drmgr_priority_t before = {sizeof before, "race.prepare", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP - 1};
     dr_register_end_trace_event(event_trace_end);
     if (!drmgr_register_bb_app2app_event(event_shape, NULL)) return false;
+    if (!drmgr_register_bb_instrumentation_event(NULL, event_prepare, &before)) return false;
     return drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
@@ -405,5 +419,6 @@ void insert_exit(void)
     dr_unregister_end_trace_event(event_trace_end);
     drmgr_unregister_bb_app2app_event(event_shape);
     drmgr_unregister_bb_insertion_event(event_insert);
+    drmgr_unregister_bb_insertion_event(event_prepare);
     drvector_delete(&client.scratch);
 }

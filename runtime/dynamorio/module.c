@@ -34,6 +34,7 @@ static void event_module_load(void *drcontext, const module_data_t *info, bool l
     const char *cannot = m->plan ? unable(m->plan) : NULL;
     if (cannot) {
         m->plan = NULL;
+        m->is_checked = false;
         m->refused = cannot;
         report_say(client.report, "%s: %s", m->plan_path, cannot);
     }

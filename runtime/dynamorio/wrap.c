@@ -16,7 +16,7 @@
 static bool is_checked(const report_module *caller)
 {
     if (client.report->options.all) return !caller || !caller->is_modelled;
-    return caller && caller->plan;
+    return caller && caller->is_checked;
 }
 
 static void set_arguments(sync_call *call, const dr_mcontext_t *mc)
@@ -244,11 +244,91 @@ static void after_watched(void *wrapcxt, void *user_data)
     dr_thread_free(drcontext, w, sizeof *w);
 }
 
+/* drwrap throws the old code of a function that it is to wrap away while it holds its lock, and so waits for threads
+ * that wait for the lock, to build blocks: who formatted numbers in several threads hung (std::locale calls a function
+ * once that has run before there were threads). So a function is noted first, its old code goes while no lock is held,
+ * and drwrap hears of it when its first block is built, where there is no old code. */
+enum { WATCH_HANDLER = SYNC_WATCH_COMBINE + 1 };
+enum { WATCH_CLEAN = 1, WATCH_WRAPPED };
+
+static void before_handler(void *wrapcxt, void **user_data);
+
+static uint32_t watched_place(app_pc pc)
+{
+    return (uint32_t)(((uint64_t)pc * 0x9e3779b97f4a7c15u) >> 32) % CLIENT_WATCHED;
+}
+
+/* NULL: there is none, or with `add` no room. */
+static client_watched *watched_at(app_pc pc, bool add)
+{
+    uint32_t at = watched_place(pc);
+    for (uint32_t i = 0; i < CLIENT_WATCHED; i++, at = (at + 1) % CLIENT_WATCHED) {
+        client_watched *w = &client.watched[at];
+        app_pc there = __atomic_load_n(&w->pc, __ATOMIC_ACQUIRE);
+        if (there == pc) return w;
+        if (there) continue;
+        if (!add) return NULL;
+        if (__atomic_compare_exchange_n(&w->pc, &there, pc, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || there == pc)
+            return w;
+    }
+    return NULL;
+}
+
+static void wrap_as(app_pc pc, uint32_t kind)
+{
+    if (kind == WATCH_HANDLER)
+        drwrap_wrap(pc, before_handler, NULL);
+    else
+        drwrap_wrap_ex(pc, before_watched, after_watched, (void *)(ptr_uint_t)kind, DRWRAP_CALLCONV_DEFAULT);
+}
+
+static void throw_away(app_pc pc)
+{
+    if (dr_fragment_exists_at(dr_get_current_drcontext(), pc)) dr_unlink_flush_region(pc, 1);
+}
+
+/* From the code cache or a system call, without any lock. */
+static void note_watched(app_pc pc, uint32_t kind)
+{
+    client_watched *w = watched_at(pc, true);
+    uint32_t none = 0;
+    if (!w) return;
+    if (__atomic_compare_exchange_n(&w->kind, &none, kind, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        throw_away(pc);
+        __atomic_store_n(&w->state, WATCH_CLEAN, __ATOMIC_RELEASE);
+        throw_away(pc); /* who built a block meanwhile did not know */
+    }
+}
+
+/* A block that begins there is about to be built. */
+static void wrap_watched(app_pc pc)
+{
+    client_watched *w = watched_at(pc, false);
+    uint32_t clean = WATCH_CLEAN;
+    if (w && __atomic_compare_exchange_n(&w->state, &clean, WATCH_WRAPPED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        wrap_as(pc, w->kind);
+}
+
+/* A function that will have others watched is called: from the code cache, before drwrap has its lock for the call. */
+void wrap_prepare(const sync_row *row)
+{
+    void *drcontext = dr_get_current_drcontext();
+    dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER};
+    if (!client_thread_of(drcontext)->ft || !dr_get_mcontext(drcontext, &mc)) return;
+    sync_call call;
+    set_arguments(&call, &mc);
+    sync_watch kind;
+    const uint64_t function = sync_watched(row, call.args, &kind);
+    if (function) note_watched((app_pc)function, kind);
+}
+
 void wrap_watch(void *context, uint64_t function, sync_watch kind)
 {
     app_pc pc = (app_pc)function;
-    if (pc && !drwrap_is_wrapped(pc, before_watched, after_watched))
-        drwrap_wrap_ex(pc, before_watched, after_watched, (void *)(ptr_uint_t)kind, DRWRAP_CALLCONV_DEFAULT);
+    if (!pc) return;
+    const client_watched *w = watched_at(pc, false);
+    if (w && __atomic_load_n(&w->kind, __ATOMIC_ACQUIRE) == kind) return;
+    if (!drwrap_is_wrapped(pc, before_watched, after_watched)) wrap_as(pc, kind);
 }
 
 /* --- handlers of signals ------------------------------------------------------------------------------------------ */
@@ -263,7 +343,10 @@ static void before_handler(void *wrapcxt, void **user_data)
 void wrap_handler(app_pc pc)
 {
     const bool is_code = pc != (app_pc)SIG_DFL && pc != (app_pc)SIG_IGN && pc != (app_pc)SIG_ERR;
-    if (is_code && !drwrap_is_wrapped(pc, before_handler, NULL)) drwrap_wrap(pc, before_handler, NULL);
+    if (!is_code) return;
+    note_watched(pc, WATCH_HANDLER);
+    const client_watched *w = watched_at(pc, false);
+    if ((!w || w->kind != WATCH_HANDLER) && !drwrap_is_wrapped(pc, before_handler, NULL)) wrap_as(pc, WATCH_HANDLER);
 }
 
 /* --- where calls return to ---------------------------------------------------------------------------------------- */
@@ -331,6 +414,7 @@ void wrap_block(app_pc start, const report_module *m)
     const bool is_wrapped = function && (is_unknown || drwrap_is_wrapped(function, before_call, after_call));
     const bool is_any = !function && loose_wants(m) && is_behind_pointer_call(start);
     if (is_wrapped || is_any) drwrap_mark_as_post_call(start);
+    wrap_watched(start);
 }
 
 /* --- finding them ------------------------------------------------------------------------------------------------- */
@@ -339,8 +423,10 @@ static void wrap_function(app_pc pc, const sync_row *row)
 {
     if (sync_is_only_ranges(row) && !sync_has_second_half(row))
         add_entry(pc, row);
-    else if (!drwrap_is_wrapped(pc, before_call, after_call))
+    else if (!drwrap_is_wrapped(pc, before_call, after_call)) {
+        if (sync_watches(row)) add_entry(pc, row);
         drwrap_wrap_ex(pc, before_call, after_call, (void *)row, DRWRAP_CALLCONV_DEFAULT);
+    }
 }
 
 static void before_resolver(void *wrapcxt, void **user_data)

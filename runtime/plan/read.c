@@ -179,7 +179,7 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     if (h->version != PLAN_VERSION || h->header_size != sizeof *h) return PLAN_OTHER_VERSION;
     if (h->file_size != size) return PLAN_SHORT;
     if (h->checksum != plan_checksum(bytes, size)) return PLAN_DAMAGED;
-    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG) || h->reserved || h->low > h->high) return PLAN_BAD_TABLE;
+    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG | PLAN_ONLY_ATOMICS) || h->reserved || h->low > h->high) return PLAN_BAD_TABLE;
 
     plan_status status = check_tables(h);
     if (status != PLAN_OK) return status;
@@ -202,7 +202,8 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     /* offset 0 is the empty string, and every string ends inside the table */
     if (!p.string_bytes || p.strings[0] || p.strings[p.string_bytes - 1]) return PLAN_BAD_STRING;
     for (uint32_t i = 0; i < p.action_count; i++)
-        if (!check_action(&p.actions[i])) return PLAN_BAD_ACTION;
+        if (!check_action(&p.actions[i]) || (h->flags & PLAN_ONLY_ATOMICS && p.actions[i].kind != PLAN_SYNC))
+            return PLAN_BAD_ACTION;
     if ((status = check_sites(&p)) != PLAN_OK) return status;
     if ((status = check_sources(&p)) != PLAN_OK) return status;
     if ((status = check_objects(&p)) != PLAN_OK) return status;

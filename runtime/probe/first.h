@@ -6,10 +6,10 @@
 #define SELF_BUSY    8 /* with `pending` behind it */
 #define SELF_PENDING 12
 #define SELF_WAITING 344
-#define SELF_STACKS  17872
+#define SELF_STACKS  18000
 #define SELF_HIGH    280
-#define SELF_PARTS   9680
-#define SELF_LAST    17920
+#define SELF_PARTS   9808
+#define SELF_LAST    18048
 
 #define MEMO_SITE   0 /* stack_memo */
 #define MEMO_RESULT 4

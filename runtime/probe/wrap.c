@@ -160,7 +160,7 @@ static bool fill_call(probe_call *c, const sync_row *row)
     c->call.row = row;
     /* libc and the OpenMP runtimes call our functions directly or not at all */
     const bool by_jump = caller && caller->is_modelled && !probe_self.sync.depth && report_is_pointer_call(probe.report, c->back);
-    c->call.is_checked = (caller && caller->plan) || by_jump;
+    c->call.is_checked = (caller && caller->is_checked) || by_jump;
     if (!c->call.is_checked && sync_is_only_ranges(row)) return false;
     uint64_t *function = called_back(c, row);
     if (function) *function = callback_for(*function);

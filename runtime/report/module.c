@@ -2,6 +2,7 @@
  * the addresses that no plan has a site for, in pages of numbers.
  *
  * Who looks needs no lock: modules and ranges are only ever added, in front of a list, and stay. */
+#include "include/race/modelled.h"
 #include "runtime/report/report.h"
 
 #include <string.h>
@@ -19,18 +20,6 @@ static const char *base_name(const char *path)
 static bool starts_with(const char *text, const char *start)
 {
     return !strncmp(text, start, strlen(start));
-}
-
-/* Libraries that are known at their interface, by the sync table: libc, the loader, the OpenMP runtimes. */
-static bool is_modelled(const char *name)
-{
-    static const char *const names[] = {"libc.so",    "libc-2",   "libc.musl",  "ld-linux",   "ld-2",     "ld-musl",
-                                        "libpthread", "libgomp.", "libomp.",    "libiomp5.",  "librt.so", "librt-2",
-                                        "libdl.so",   "libdl-2",  "libm.so",    "libm-2",     "libgcc_s", "[vdso]",
-                                        "linux-vdso", "libdynamorio", "libasan.", "libtsan.",   "libresolv.", "libmvec.", "librace"};
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (starts_with(name, names[i])) return true;
-    return false;
 }
 
 static bool is_system(const char *path)
@@ -65,6 +54,7 @@ static void take_plan(report *r, report_module *m)
     report_lock(r, &r->module_lock);
     report_range *range = m->plan_data.site_count ? add_range(r, m->plan_data.site_count) : NULL;
     if (range || !m->plan_data.site_count) m->plan = &m->plan_data;
+    m->is_checked = m->plan && !(m->plan->header->flags & PLAN_ONLY_ATOMICS);
     if (range) {
         range->module = m;
         m->first_site = range->first;
@@ -114,7 +104,7 @@ report_module *report_module_add(report *r, const char *path, uint64_t start, ui
     report_text t;
     text_start(&t, m->name, sizeof m->name);
     text_add(&t, "%s", base_name(path));
-    m->is_modelled = is_modelled(m->name);
+    m->is_modelled = race_is_modelled(m->name);
     m->is_system = is_system(path);
     if (find_identity(&r->host, m, path)) {
         int found = find_plan(&r->host, r->options.plan_dir, m);

@@ -107,6 +107,7 @@ typedef struct report_module {
     char name[64];              /* of the file, without its directory */
     char id[72];                /* build id; empty: none was found */
     const plan *plan;           /* NULL: none */
+    bool is_checked;            /* its accesses are: there is a plan, which is not of atomic instructions only */
     ft_site first_site;         /* number of the plan's site 0 */
     const char *refused;        /* why its plan was not taken, or NULL */
     char plan_path[512];

@@ -46,6 +46,42 @@ bool call_succeeded(const sync_row *row, uint64_t result)
     }
 }
 
+static sync_watch watch_of(const sync_row *row, uint8_t *argument)
+{
+    *argument = row->object;
+    switch (row->meaning) {
+    case SYNC_ONCE:
+        *argument = row->other;
+        return SYNC_WATCH_ONCE;
+    case SYNC_REGION:
+    case SYNC_REGION_START:
+        return SYNC_WATCH_REGION;
+    case SYNC_FORK_CALL:
+        return SYNC_WATCH_FORK_CALL;
+    case SYNC_TASK:
+    case SYNC_TASK_LOOP:
+    case SYNC_TASK_ALLOC:
+        return SYNC_WATCH_TASK;
+    case SYNC_COMBINE:
+        return row->object == SYNC_NO_ARG ? 0 : SYNC_WATCH_COMBINE;
+    default:
+        return 0;
+    }
+}
+
+bool sync_watches(const sync_row *row)
+{
+    uint8_t argument;
+    return watch_of(row, &argument) != 0;
+}
+
+uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind)
+{
+    uint8_t argument;
+    *kind = watch_of(row, &argument);
+    return *kind ? args[argument] : 0;
+}
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
 void sync_created(sync_engine *engine, const ft_thread *parent, const ft_thread *child)
@@ -293,5 +329,6 @@ void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
     (void)engine;
     leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t);
+    if (call->row->meaning == SYNC_TASK_GROUP || call->row->meaning == SYNC_TARGET) openmp_left(t);
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

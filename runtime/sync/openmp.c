@@ -127,6 +127,26 @@ static bool has_dependences(const sync_engine *engine, const sync_call *call)
     return !sync_read(engine, call->stack, &flags, sizeof flags) || flags & DEPEND;
 }
 
+/* A pointer on the stack. */
+static bool has_target_dependences(const sync_engine *engine, const sync_call *call)
+{
+    uint64_t depend;
+    return sync_read(engine, call->stack + call->row->third * sizeof depend, &depend, sizeof depend) && depend;
+}
+
+/* What the runtime calls from now on, until the call returns, comes after what was released there. Tasks that it runs meanwhile have
+ * their own order (sync_entered). */
+static void begin_wait(sync_thread *t, uint64_t object)
+{
+    t->waiting = true;
+    t->mutex = object;
+}
+
+void openmp_left(sync_thread *t)
+{
+    t->waiting = false;
+}
+
 /* The function of a kmp_task_t is its second word. */
 static uint64_t function_of(const sync_engine *engine, uint64_t task)
 {
@@ -173,6 +193,13 @@ void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call)
         ft_release(t->ft, object_make(KIND_TASKS_DONE, everything));
         ft_release(t->ft, object_make(KIND_DEPEND, everything));
         break;
+    case SYNC_TASK_GROUP:
+        ft_release(t->ft, object_make(KIND_TASKS_DONE, everything)); /* what a thread did to its part without a task */
+        begin_wait(t, object_make(KIND_TASKS_DONE, everything));
+        break;
+    case SYNC_TARGET:
+        if (has_target_dependences(engine, call)) begin_wait(t, object_make(KIND_DEPEND, everything));
+        break;
     case SYNC_COMBINE:
         if (call->row->object != SYNC_NO_ARG) engine->watch(engine->context, object, SYNC_WATCH_COMBINE);
         ft_release(t->ft, combine_object(t));
@@ -199,6 +226,13 @@ void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, ui
         leave_barrier(t, false);
         leave_barrier(t, true);
         break;
+    case SYNC_TARGET:
+        if (!has_target_dependences(engine, call)) break;
+        openmp_left(t);
+        ft_acquire(t->ft, object_make(KIND_DEPEND, everything));
+        ft_release(t->ft, object_make(KIND_DEPEND, everything));
+        break;
+    case SYNC_TASK_GROUP: openmp_left(t); __attribute__((fallthrough));
     case SYNC_TASK_LOOP:
     case SYNC_TASK_PTR_LOOP:
     case SYNC_TASK_WAIT:
@@ -217,7 +251,11 @@ void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, ui
 
 void sync_entered(sync_engine *engine, sync_thread *t, uint64_t function, sync_watch kind, uint64_t first)
 {
-    if (t->watched_depth < SYNC_DEPTHS) t->depths[t->watched_depth] = t->depth;
+    if (t->watched_depth < SYNC_DEPTHS) {
+        t->depths[t->watched_depth] = t->depth;
+        t->outer[t->watched_depth] = t->waiting ? t->mutex : 0;
+    }
+    t->waiting = false;
     t->watched_depth++;
     t->depth = 0;
     switch (kind) {
@@ -233,6 +271,8 @@ void sync_returned(sync_engine *engine, sync_thread *t, uint64_t function, sync_
 {
     if (t->watched_depth) t->watched_depth--;
     t->depth = t->watched_depth < SYNC_DEPTHS ? t->depths[t->watched_depth] : 1;
+    t->mutex = t->watched_depth < SYNC_DEPTHS ? t->outer[t->watched_depth] : 0;
+    t->waiting = t->mutex != 0;
     switch (kind) {
     case SYNC_WATCH_ONCE:
         if (t->once_depth && t->once_depth <= SYNC_ONCES) ft_release(t->ft, t->onces[t->once_depth - 1]);

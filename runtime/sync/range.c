@@ -120,6 +120,18 @@ static void check_message(sync_engine *engine, sync_thread *t, const sync_call *
         check_vectors(engine, t, call, is_write, (uint64_t)m.msg_iov, m.msg_iovlen, limit);
 }
 
+/* `received`: after it, else before it. */
+static void check_messages(sync_engine *engine, sync_thread *t, const sync_call *call, bool is_write, uint64_t messages,
+                           uint64_t count, bool received)
+{
+    for (uint64_t i = 0; i < count && i < VECTORS; i++) {
+        struct mmsghdr m;
+        if (!sync_read(engine, messages + i * sizeof m, &m, sizeof m)) return;
+        check_vectors(engine, t, call, is_write, (uint64_t)m.msg_hdr.msg_iov, m.msg_hdr.msg_iovlen,
+                      received ? m.msg_len : UINT64_MAX);
+    }
+}
+
 static void range_before(sync_engine *engine, sync_thread *t, const sync_call *call, const sync_range *r)
 {
     uint64_t addr = call_argument(call, r->pointer), arg = call_argument(call, r->arg), size = 0;
@@ -141,6 +153,9 @@ static void range_before(sync_engine *engine, sync_thread *t, const sync_call *c
         break;
     case SIZE_MESSAGE:
         if (!r->is_write) check_message(engine, t, call, false, addr, UINT64_MAX);
+        break;
+    case SIZE_MESSAGES:
+        if (!r->is_write) check_messages(engine, t, call, false, addr, arg, false);
         break;
     default: break;
     }
@@ -175,6 +190,9 @@ static void range_after(sync_engine *engine, sync_thread *t, const sync_call *ca
         break;
     case SIZE_MESSAGE:
         if (r->is_write) check_message(engine, t, call, true, addr, result);
+        break;
+    case SIZE_MESSAGES:
+        if (r->is_write) check_messages(engine, t, call, true, addr, (uint32_t)result, true);
         break;
     default: break;
     }

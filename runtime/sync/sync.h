@@ -53,6 +53,10 @@ typedef enum {
 
     SYNC_FD_READ,    /* from descriptor `object` */
     SYNC_FD_WRITE,   /* to it */
+    SYNC_FD_MOVE,    /* what is read from descriptor `object` is written to `other` */
+    SYNC_FD_CONTROL, /* fcntl(`object`, `other`, `third`): locks, and another one for `object` */
+    SYNC_AIO_START,  /* reads from or writes to the descriptor that the aiocb `object` names */
+    SYNC_AIO_DONE,   /* has done so */
     SYNC_FD_CLOSE,   /* whoever is at the other end learns of it */
     SYNC_FD_PIPE,    /* two ends of one channel, stored at argument `object` */
     SYNC_FD_OWN,     /* returns a descriptor with a channel of its own (eventfd, ...) */
@@ -88,6 +92,8 @@ typedef enum {
     SYNC_TASK_WAIT, /* for tasks */
     SYNC_TASK_DONE, /* a task is done, although its function may have returned long ago */
     SYNC_TASK_ALLOC, /* libomp's: a kmp_task_t for function `object`; returned, of arguments 3 and 4 bytes together */
+    SYNC_TASK_GROUP, /* waits for tasks, and calls functions of the program with what they did */
+    SYNC_TARGET,     /* waits for the dependences, if there are any, in word `third` of the arguments on the stack; may call the program */
     SYNC_COMBINE,    /* each thread of the team gives data, and function `object` may work on all of them */
 
     SYNC_MEANINGS
@@ -122,6 +128,7 @@ typedef enum { /* bytes of a range */
     SIZE_LINE,    /* a string with its zero, after the call if it returned something */
     SIZE_VECTOR,  /* the iovecs at the pointer, argument `arg` of them: before it all, after it as far as it came */
     SIZE_MESSAGE, /* the iovecs of a msghdr, likewise */
+    SIZE_MESSAGES, /* those of argument `arg` mmsghdrs; after it of as many as it returns, each as far as it came */
     SIZE_INDIRECT, /* *pointer is where, and a string with its zero is there; after it */
     SIZE_UNTIL    /* up to what the call returns (a pointer into it), after it; all of argument `arg` if it is NULL */
 } sync_size;
@@ -164,14 +171,23 @@ static inline bool sync_reads_itself(const sync_row *row)
 
 typedef enum { SYNC_WATCH_ONCE = 1, SYNC_WATCH_REGION, SYNC_WATCH_FORK_CALL, SYNC_WATCH_TASK, SYNC_WATCH_COMBINE } sync_watch;
 
+/* The function that a call of this row will have watched, known by its arguments alone; 0: none. */
+uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind);
+bool sync_watches(const sync_row *row); /* does it ever? */
+
 enum { SYNC_DEPENDENT = 256 };
-enum { SYNC_FDS = 1 << 16, SYNC_EPOLL_FDS = 64, SYNC_EPOLLS = 256 };
+enum { SYNC_FDS = 1 << 16, SYNC_EPOLL_FDS = 1021, SYNC_EPOLLS = 256, SYNC_MOVES = 256 };
 
 typedef struct {
     uint32_t epoll; /* descriptor plus 1 */
+    uint32_t has_sockets; /* they have one channel, and are not among: */
     uint32_t count;
     uint32_t fds[SYNC_EPOLL_FDS];
 } sync_epoll;
+
+typedef struct { /* what comes out of channel `to` may have come from `from` */
+    uint64_t from, to;
+} sync_move;
 
 typedef struct order_graph order_graph;
 
@@ -192,6 +208,9 @@ typedef struct { /* what the engine knows; made by the engine, then sync_create 
     /* for this folder */
     uint64_t *channels; /* of descriptors: object addresses, or 0 */
     sync_epoll *epolls;
+    uint32_t epoll_top; /* of them have been used */
+    sync_move moves[SYNC_MOVES];
+    uint32_t move_count;
     uint32_t lock; /* of channels and epolls */
     uint64_t next_channel;
     uint64_t dependent[SYNC_DEPENDENT]; /* functions of tasks with dependences, by hash; openmp.c */
@@ -208,8 +227,8 @@ enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16, SYNC_DEPTHS = 16 };
 
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
-    bool waiting;          /* a SYNC_WAIT is running, with: */
-    uint64_t mutex;
+    bool waiting;          /* a SYNC_WAIT is running, or what the program does in a call comes after something, with: */
+    uint64_t mutex;        /* or another object */
     struct {
         uint64_t id;
         uint32_t round; /* of its barriers */
@@ -228,6 +247,7 @@ typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     uint64_t inside;            /* `stack` of the innermost of them that has a second half */
     uint32_t depths[SYNC_DEPTHS]; /* the same before that, outermost first */
     uint32_t watched_depth;
+    uint64_t outer[SYNC_DEPTHS]; /* `mutex` of what was `waiting` when the watched functions began; 0: nothing was */
 } sync_thread;
 
 /* `parent` has created `child` (the engine has called ft_fork). */
@@ -326,6 +346,7 @@ void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call
 
 /* openmp.c */
 void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call);
+void openmp_left(sync_thread *t); /* a call in which the program's code waited for something */
 void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 
 /* order.c: a thread has a lock, or has not any more. */

@@ -263,7 +263,7 @@ static void place_insn_at(placer *p, uint32_t number, uint32_t end, bool reachab
         case FATE_COVERED: draft->planned++; break;
         case FATE_UNPLANNED: draft->unplanned++; break;
         case FATE_CHECK:
-            if (p->options->only_warned && !warned) break; /* not asked for */
+            if (p->options->only_atomics || (p->options->only_warned && !warned)) break; /* not asked for */
             if (p->options->claims && opinion)
                 operand->action.claim = operand->action.flags & PLAN_WRITE ? opinion->write_claim : opinion->read_claim;
             __attribute__((fallthrough));
@@ -384,12 +384,12 @@ static void place_function(placer *p)
             const place_opinion *opinion = p->options->opinions ? place_opinion_at(p->options->opinions, insn->addr) : NULL;
             if (opinion && opinion->ids) site.warnings = draft_string(p->draft, opinion->ids);
             place_insn_at(p, number, block->first_insn + block->insn_count, reachable, opinion, &site);
-            if (is_call(insn)) site.flags = PLAN_CALL;
-            if (insn->flow == FLOW_SYSCALL) site.flags = PLAN_SYSTEM;
+            if (is_call(insn) && !p->options->only_atomics) site.flags = PLAN_CALL;
+            if (insn->flow == FLOW_SYSCALL && !p->options->only_atomics) site.flags = PLAN_SYSTEM;
             if (!site.action_count && !site.flags) continue;
             if (opinion && opinion->decided) site.flags |= PLAN_DECIDED;
             site.window = window_of(p->module, func, block, number);
-            site.dead = dead_before(func, number, reachable);
+            site.dead = p->options->only_atomics ? 0 : dead_before(func, number, reachable);
             site.early = early_of(p, &site, number, block->first_insn, first_site);
             site.source = draft_source(p->draft, func, insn->addr);
             vec_push(&p->draft->sites, site);
@@ -415,6 +415,29 @@ void place_nothing(const image *img, plan_draft *draft)
     draft_finish(draft);
 }
 
+/* By its first bytes: may it be an atomic instruction? */
+static bool may_be_atomic(const uint8_t *code, uint8_t length)
+{
+    uint8_t i = 0;
+    for (; i < length; i++) {
+        const bool is_prefix = code[i] == 0x66 || code[i] == 0xf2 || code[i] == 0xf3 || code[i] == 0x2e || code[i] == 0x3e ||
+                               code[i] == 0x64 || code[i] == 0x65 || (code[i] & 0xf0) == 0x40;
+        if (code[i] == 0xf0) return true;
+        if (!is_prefix) break;
+    }
+    return i < length && (code[i] & 0xfe) == 0x86; /* xchg */
+}
+
+static bool has_atomics(const image *img, const lift_func *func)
+{
+    for (uint32_t i = 0; i < func->insn_count; i++) {
+        uint64_t there;
+        const uint8_t *code = image_bytes(img, func->insns[i].addr, &there);
+        if (code && there >= func->insns[i].len && may_be_atomic(code, func->insns[i].len)) return true;
+    }
+    return false;
+}
+
 void place_every(lift_module *module, const place_options *options, plan_draft *draft)
 {
     if (place_is_left_out(module->img)) {
@@ -422,10 +445,13 @@ void place_every(lift_module *module, const place_options *options, plan_draft *
         return;
     }
     draft_start(draft, module->img);
+    draft->only_atomics = options->only_atomics;
     placer p = {.draft = draft, .module = module, .options = options};
-    place_declared_open(module, options->jobs, &p.declared);
+    if (!options->only_atomics) place_declared_open(module, options->jobs, &p.declared);
     for (uint32_t i = 0; i < module->func_count; i++) {
         p.func = module->funcs[i];
+        if (options->only_atomics && !has_atomics(module->img, p.func)) continue;
+        if (!p.func->ir) module->funcs[i]->ir = ir_build(module->img, p.func);
         if (p.func->guessed)
             leave_function(&p);
         else

@@ -52,6 +52,7 @@ typedef struct {
     VEC(plan_unwind) unwind;
     place_table *known_sources, *known_strings;
     uint64_t planned, local, unplanned, functions;
+    bool only_atomics;
 } plan_draft;
 
 void draft_start(plan_draft *draft, const image *img);
@@ -104,6 +105,7 @@ typedef struct {
     bool only_warned; /* only accesses that take part in warnings are checked */
     bool claims; /* accesses that need no check become sites too, and what cannot race says so, with the reason as their claim:
                     for an audit */
+    bool only_atomics; /* of a library that is not to be checked: only its atomic instructions; the IR of its functions is built here */
     int jobs;    /* 0: all cores */
 } place_options;
 void place_every(lift_module *module, const place_options *options, plan_draft *draft);

@@ -41,7 +41,8 @@ void *plan_encode(const plan_draft *draft, size_t *size)
         .magic = PLAN_MAGIC,
         .version = PLAN_VERSION,
         .header_size = sizeof h,
-        .flags = (draft->img->has_build_id ? 0 : PLAN_ID_IS_HASH) | (draft->img->has_debug ? PLAN_FROM_DEBUG : 0),
+        .flags = (draft->img->has_build_id ? 0 : PLAN_ID_IS_HASH) | (draft->img->has_debug ? PLAN_FROM_DEBUG : 0) |
+                 (draft->only_atomics ? PLAN_ONLY_ATOMICS : 0),
         .accesses_planned = draft->planned,
         .accesses_local = draft->local,
         .accesses_unplanned = draft->unplanned,

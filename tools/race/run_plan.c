@@ -2,6 +2,7 @@
  * plan is there; other programs and libraries when their engine asks. */
 #include "tools/race/run.h"
 
+#include "include/race/modelled.h"
 #include "include/race/plan.h"
 #include "static/place/place.h"
 
@@ -46,7 +47,7 @@ int run_make_directory(const char *path)
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
 /* A sound plan of this module is there, made with as much debug information as there is now. */
-static bool is_current(const char *path, const image *img)
+static bool is_current(const char *path, const image *img, bool only_atomics)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -57,7 +58,8 @@ static bool is_current(const char *path, const image *img)
         if (map != MAP_FAILED) {
             plan p;
             current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id) &&
-                      !(p.header->flags & PLAN_FROM_DEBUG) == !img->has_debug;
+                      !(p.header->flags & PLAN_FROM_DEBUG) == !img->has_debug &&
+                      !(p.header->flags & PLAN_ONLY_ATOMICS) == !only_atomics;
             munmap(map, (size_t)st.st_size);
         }
     }
@@ -72,22 +74,37 @@ static void draft_plan(const run_request *r, const image *img, plan_draft *draft
     place_opinions opinions = {0};
     bool only_warned = !strcmp(r->scope, "warned"), asked = only_warned || r->audit;
     if (asked && place_ask(module, (int)r->jobs, &opinions, &error) < 0) cli_error("%s: %s", img->path, error.text);
-    place_every(module, &(place_options){asked ? &opinions : NULL, only_warned, r->audit, (int)r->jobs}, draft);
+    place_every(module,
+                &(place_options){.opinions = asked ? &opinions : NULL,
+                                 .only_warned = only_warned,
+                                 .claims = r->audit,
+                                 .jobs = (int)r->jobs},
+                draft);
     place_opinions_free(&opinions);
     lift_close(module);
 }
 
-static int plan_image(const run_request *r, const image *img, const char *plans)
+static void draft_atomics(const run_request *r, const image *img, plan_draft *draft)
+{
+    lift_module *module = lift_open(img, &(lift_options){.jobs = (int)r->jobs, .flow_only = true});
+    place_every(module, &(place_options){.only_atomics = true, .jobs = (int)r->jobs}, draft);
+    lift_close(module);
+}
+
+/* `only_atomics`: the order that it makes is seen, but its accesses are not checked. */
+static int plan_image(const run_request *r, const image *img, const char *plans, bool only_atomics)
 {
     int code = EXIT_CLEAN;
     race_error error;
     char *path = base_format("%s/%s.plan", plans, img->build_id);
     const bool left_out = place_is_left_out(img);
-    if (left_out) cli_error("%s: written in Go, whose code is not checked (go build -race does)", img->path);
-    if (!is_current(path, img)) {
+    if (left_out && !only_atomics) cli_error("%s: written in Go, whose code is not checked (go build -race does)", img->path);
+    if (!is_current(path, img, only_atomics)) {
         plan_draft draft;
         if (left_out)
             place_nothing(img, &draft);
+        else if (only_atomics)
+            draft_atomics(r, img, &draft);
         else
             draft_plan(r, img, &draft);
         if (plan_write(&draft, path, &error) < 0) code = cli_error("%s", error.text);
@@ -126,7 +143,8 @@ static FILE *ask_loader(const char *program, pid_t *child)
     return from;
 }
 
-/* A library that cannot be read is left out: its accesses are not checked, like those of the system's libraries. */
+/* A library that cannot be read is left out. Of the system's only the atomic instructions are planned: what they order (GLib has
+ * locks of its own) is ordered for the program. */
 static int plan_libraries(const run_request *r, const char *program, const char *plans)
 {
     pid_t child;
@@ -140,8 +158,9 @@ static int plan_libraries(const run_request *r, const char *program, const char 
         if (!end || !memchr(path, '/', (size_t)(end - path))) continue;
         *end = 0;
         image *img;
-        if (is_system_library(path) || image_open(path, &img, NULL) < 0) continue;
-        code = plan_image(r, img, plans);
+        const char *slash = strrchr(path, '/');
+        if (race_is_modelled(slash ? slash + 1 : path) || image_open(path, &img, NULL) < 0) continue;
+        code = plan_image(r, img, plans, is_system_library(path));
         image_close(img);
     }
     free(line);
@@ -174,7 +193,7 @@ int run_plan_program(const run_request *r, const char *program, const char *plan
     else if (sanitizer_of(img) && !strcmp(r->engine, "probe"))
         code = cli_error("%s: needs %s, which must be loaded before anything else: build it without sanitizers", program, sanitizer_of(img));
     else
-        code = plan_image(r, img, plans);
+        code = plan_image(r, img, plans, false);
     if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
     image_close(img);
     return code;
@@ -185,7 +204,7 @@ void run_plan_asked(const run_request *r, const char *path, const char *plans)
     image *img;
     if (image_open(path, &img, NULL) < 0) return;
     bool is_program = img->kind == IMAGE_EXEC || img->kind == IMAGE_PIE;
-    int code = plan_image(r, img, plans);
+    int code = plan_image(r, img, plans, false);
     if (code == EXIT_CLEAN && is_program && img->needed_count) plan_libraries(r, path, plans);
     image_close(img);
 }

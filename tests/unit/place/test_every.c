@@ -248,6 +248,35 @@ static void test_data_objects_are_named(void)
     TEST_ASSERT_NULL_MESSAGE(plan_object_covering(&p, symbol_address("probe_constant")), "nobody can write it");
 }
 
+static void test_a_library_that_is_not_checked_has_its_atomic_instructions_only(void)
+{
+    lift_module *again = lift_open(img, &(lift_options){.jobs = 1, .flow_only = true});
+    plan_draft other;
+    plan few;
+    size_t other_size;
+    uint32_t atomics = 0;
+    place_every(again, &(place_options){.only_atomics = true}, &other);
+    void *other_bytes = plan_encode(&other, &other_size);
+    TEST_ASSERT_EQUAL(PLAN_OK, plan_read(other_bytes, other_size, &few));
+    TEST_ASSERT_TRUE(few.header->flags & PLAN_ONLY_ATOMICS);
+    for (uint32_t i = 0; i < p.site_count; i++) {
+        const lift_func *f = lift_func_covering(module, p.sites[i].addr);
+        uint64_t there;
+        const uint8_t *code = image_bytes(img, p.sites[i].addr, &there);
+        if (!f || *code != 0xf0) continue; /* lock */
+        const plan_site *s = plan_site_at(&few, p.sites[i].addr);
+        TEST_ASSERT_NOT_NULL(s);
+        TEST_ASSERT_EQUAL(PLAN_SYNC, few.actions[s->first_action].kind);
+        TEST_ASSERT_EQUAL(0, s->dead);
+        atomics++;
+    }
+    TEST_ASSERT_GREATER_THAN_UINT(0, atomics);
+    TEST_ASSERT_LESS_THAN_UINT(p.site_count / 4, few.site_count);
+    free(other_bytes);
+    draft_free(&other);
+    lift_close(again);
+}
+
 static void test_the_same_module_gives_the_same_bytes(void)
 {
     lift_module *again = lift_open(img, &(lift_options){.jobs = 1});
@@ -330,6 +359,7 @@ int main(void)
     RUN_TEST(test_nothing_is_displaced_with_what_others_jump_to_or_point_to);
     RUN_TEST(test_sources_name_function_and_line);
     RUN_TEST(test_data_objects_are_named);
+    RUN_TEST(test_a_library_that_is_not_checked_has_its_atomic_instructions_only);
     RUN_TEST(test_the_same_module_gives_the_same_bytes);
     RUN_TEST(test_a_plan_is_written_whole_or_not_at_all);
     RUN_TEST(test_a_module_without_a_build_id_is_named_by_its_contents);

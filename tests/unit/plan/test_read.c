@@ -138,7 +138,7 @@ static void test_a_wrong_header_is_refused(void)
     REFUSED(PLAN_BAD_TABLE, memset(good.header.build_id, 0, sizeof good.header.build_id));
     REFUSED(PLAN_BAD_TABLE, memset(good.header.build_id, 'a', sizeof good.header.build_id));
     REFUSED(PLAN_BAD_TABLE, good.header.build_id[40] = 'a');
-    REFUSED(PLAN_BAD_TABLE, good.header.flags = 4);
+    REFUSED(PLAN_BAD_TABLE, good.header.flags = 8);
     REFUSED(PLAN_BAD_TABLE, good.header.reserved = 1);
     REFUSED(PLAN_BAD_TABLE, good.header.low = 0xa000);
 }
@@ -179,6 +179,7 @@ static void test_a_wrong_action_is_refused(void)
 {
     plan_action *read = &good.actions[0], *repeat = &good.actions[1], *sync = &good.actions[2],
                 *capture = &good.actions[3];
+    REFUSED(PLAN_BAD_ACTION, good.header.flags |= PLAN_ONLY_ATOMICS); /* there are checks */
     REFUSED(PLAN_BAD_ACTION, read->kind = 0);
     REFUSED(PLAN_BAD_ACTION, read->kind = 4);
     REFUSED(PLAN_BAD_ACTION, read->flags = 0);

@@ -191,6 +191,57 @@ static void test_readers_come_after_writers_and_writers_after_readers(void)
     TEST_ASSERT_EQUAL_UINT(0, races());
 }
 
+static void test_what_is_moved_between_channels_keeps_its_order(void)
+{
+    int ends[2] = {10, 11}, others[2] = {12, 13};
+    call(first, "pipe", (uint64_t)ends, 0, 0, 0);
+    call(first, "pipe", (uint64_t)others, 0, 0, 0);
+    ft_write(a, X, 4, 1);
+    call(a, "write", 11, 0, 0, 1);
+    call(first, "splice", 10, 0, 13, 1);
+    call(b, "read", 12, 0, 0, 1);
+    ft_write(b, X, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    ft_write(a, X + 8, 4, 3); /* after its last write */
+    call(b, "read", 12, 0, 0, 1);
+    ft_write(b, X + 8, 4, 4);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+}
+
+static void test_an_epoll_of_many_descriptors_knows_them_all(void)
+{
+    enum { MANY = 100, EPOLL = 20, FROM = 30 };
+    call(first, "epoll_create1", 0, 0, 0, EPOLL);
+    for (uint64_t i = 0; i < MANY; i++) {
+        call(first, "eventfd", 0, 0, 0, FROM + i);
+        call(first, "epoll_ctl", EPOLL, EPOLL_CTL_ADD, FROM + i, 0);
+    }
+    for (uint64_t i = 0; i < MANY; i++) {
+        ft_write(a, X + 4 * i, 4, 1);
+        call(a, "write", FROM + i, 0, 0, 8);
+    }
+    call(b, "epoll_wait", EPOLL, 0, 0, 1);
+    for (uint64_t i = 0; i < MANY; i++)
+        ft_write(b, X + 4 * i, 4, 2);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    ft_write(a, X + 4096, 4, 3);
+    call(b, "epoll_wait", EPOLL, 0, 0, 0); /* nothing is ready */
+    ft_write(b, X + 4096, 4, 4);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+}
+
+static void test_a_function_that_is_watched_is_known_by_the_arguments(void)
+{
+    const uint64_t args[SYNC_ARGS] = {1, 2, 3, 4, 5, 6};
+    sync_watch kind;
+    TEST_ASSERT_EQUAL_UINT64(2, sync_watched(sync_find("pthread_once"), args, &kind));
+    TEST_ASSERT_EQUAL(SYNC_WATCH_ONCE, kind);
+    TEST_ASSERT_EQUAL_UINT64(6, sync_watched(sync_find("__kmpc_reduce"), args, &kind));
+    TEST_ASSERT_EQUAL(SYNC_WATCH_COMBINE, kind);
+    TEST_ASSERT_EQUAL_UINT64(0, sync_watched(sync_find("__kmpc_end_reduce"), args, &kind));
+    TEST_ASSERT_FALSE(sync_watches(sync_find("pthread_mutex_lock")));
+}
+
 static void test_a_barrier_orders_all_who_enter_before_all_who_leave(void)
 {
     call(first, "pthread_barrier_init", OBJECT, 0, 2, 0);
@@ -599,6 +650,9 @@ int main(void)
     RUN_TEST(test_what_failed_does_not_order);
     RUN_TEST(test_a_wait_gives_the_mutex_away_and_gets_it_back);
     RUN_TEST(test_readers_come_after_writers_and_writers_after_readers);
+    RUN_TEST(test_what_is_moved_between_channels_keeps_its_order);
+    RUN_TEST(test_an_epoll_of_many_descriptors_knows_them_all);
+    RUN_TEST(test_a_function_that_is_watched_is_known_by_the_arguments);
     RUN_TEST(test_a_barrier_orders_all_who_enter_before_all_who_leave);
     RUN_TEST(test_once_orders_after_the_function_it_ran);
     RUN_TEST(test_a_join_orders_when_it_succeeds);
