@@ -303,7 +303,7 @@ static void make_core(const report_options *options, const char *program)
 
 /* --- fork and exit ------------------------------------------------------------------------------------------------ */
 
-static void event_fork(void)
+void process_forked(void)
 {
     if (!probe.ready) return;
     process.pid = probe.pid = host_pid(NULL);
@@ -407,7 +407,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     thread_start();
     wrap_start();
     module_start();
-    pthread_atfork(NULL, NULL, event_fork);
+    pthread_atfork(NULL, NULL, process_forked);
     on_exit(event_process_exit, NULL);
     probe.nobody.core = probe.core;
     __atomic_store_n(&probe.ready, true, __ATOMIC_RELEASE);
