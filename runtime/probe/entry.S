@@ -17,6 +17,8 @@
 #define CLONE 56
 #define FORK 57
 #define CLONE3 435
+#define PRCTL 157
+#define SECCOMP 317
 #define CLONE_VM 0x100
 
         .text
@@ -374,6 +376,10 @@ syscall:
         je      2f
         cmp     $CLONE3, %rdi
         je      3f
+        cmp     $PRCTL, %rdi
+        je      probe_restrict_by_system
+        cmp     $SECCOMP, %rdi
+        je      probe_restrict_by_system
 4:      mov     %rdi, %rax
         mov     %rsi, %rdi
         mov     %rdx, %rsi

@@ -2,6 +2,7 @@
  *
  *   process.c   start (a constructor that runs before all others), options, fork, exit
  *   exec.c      programs that the program executes;  clone.c  processes and threads that libc is not told of
+ *   seccomp.c   programs that forbid system calls to themselves
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
  *   tramp.c     trampolines: checks, the displaced instructions, the way back
@@ -475,6 +476,8 @@ bool signal_own_trap(void); /* the signal of a trap is ours from now on */
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="
 #define PROBE_PRELOAD_NAME "LD_PRELOAD="
 void process_refuse(const char *what) __attribute__((noreturn)); /* NULL: that was said already */
+/* From here on the program runs as if there were no engine, which makes no system calls in the end either. */
+void process_seal(const char *why);
 void process_forked(void);  /* this is a new process, with one thread */
 bool process_is_own(void); /* not in a child of vfork, which runs in its parent's memory */
 bool process_starts_with(const char *text, const char *start);

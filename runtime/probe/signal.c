@@ -89,7 +89,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
         changed = undo_show_program(regs);
     self->inside = NULL;
     memcpy(shown, regs, sizeof shown);
-    if (self->thread != &probe.nobody && !self->busy) probe_in_core(tell_signal, &number);
+    if (self->thread != &probe.nobody && !self->busy && !probe.disabled) probe_in_core(tell_signal, &number);
     if (action.sa_flags & (int)SA_RESETHAND) reset_action(number);
     if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(number, info, context);
@@ -339,7 +339,7 @@ static int install_for_child(int number, const struct sigaction *action, struct 
 
 static int install(int number, const struct sigaction *action, struct sigaction *old, uint64_t back)
 {
-    if (number < 1 || number >= PROBE_SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
+    if (number < 1 || number >= PROBE_SIGNALS || !probe.ready || probe.disabled) return real_sigaction()(number, action, old);
     if (!process_is_own()) return install_for_child(number, action, old);
     uint64_t all = ~(uint64_t)0, mask;
     struct sigaction copy, was;
@@ -485,7 +485,7 @@ long probe_syscall(long number, long a, long b, long c, long d)
     probe_registers r = {0};
     r.general[RAX] = (uint64_t)number, r.general[RDI] = (uint64_t)a, r.general[RSI] = (uint64_t)b;
     r.general[RDX] = (uint64_t)c, r.general[R10] = (uint64_t)d;
-    if (probe.ready && !probe_self.busy)
+    if (probe.ready && !probe.disabled && !probe_self.busy)
         probe_in_core(make_system_call, &r);
     else
         r.general[RCX] = 1;
