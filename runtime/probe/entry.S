@@ -14,6 +14,12 @@
 #define STACK 16
 #define SIGACTION 13   /* numbers of system calls */
 #define SIGPROCMASK 14
+#define CLONE 56
+#define FORK 57
+#define CLONE3 435
+#define PRCTL 157
+#define SECCOMP 317
+#define CLONE_VM 0x100
 
         .text
         .globl probe_enter_check
@@ -356,7 +362,7 @@ probe_peek_fault:
         .size probe_peek, . - probe_peek
 
         /* libc's syscall(number, arguments...). It must not have a frame: a child of vfork returns from it, too. What changes
-         * handlers or masks is C's (signal.c). */
+         * handlers or masks is C's (signal.c), and what makes a process with memory and stack of its own is, too (clone.c). */
         .globl syscall
         .type syscall, @function
 syscall:
@@ -364,7 +370,17 @@ syscall:
         lea     -SIGACTION(%rdi), %rax
         cmp     $SIGPROCMASK - SIGACTION, %rax
         jbe     probe_syscall
-        mov     %rdi, %rax
+        cmp     $FORK, %rdi
+        je      probe_fork_by_system
+        cmp     $CLONE, %rdi
+        je      2f
+        cmp     $CLONE3, %rdi
+        je      3f
+        cmp     $PRCTL, %rdi
+        je      probe_restrict_by_system
+        cmp     $SECCOMP, %rdi
+        je      probe_restrict_by_system
+4:      mov     %rdi, %rax
         mov     %rsi, %rdi
         mov     %rdx, %rsi
         mov     %rcx, %rdx
@@ -377,6 +393,18 @@ syscall:
         ret
 1:      mov     %rax, %rdi
         jmp     probe_syscall_error
+2:      test    %rdx, %rdx               /* a stack of its own */
+        jne     4b
+        test    $CLONE_VM, %esi
+        jne     4b
+        jmp     probe_fork_by_system
+3:      cmp     $4096, %rsi              /* no pointer */
+        jb      4b
+        testl   $CLONE_VM, (%rsi)
+        jne     4b
+        cmpq    $0, 40(%rsi)
+        jne     4b
+        jmp     probe_fork_by_system
         .cfi_endproc
         .size syscall, . - syscall
 

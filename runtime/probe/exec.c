@@ -4,8 +4,8 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
-
 
 static struct {
     const char *options, *preload; /* entries of the environment */
@@ -66,10 +66,24 @@ static void add_engine(char *const *given, char **result, char *preload)
     result[n] = NULL;
 }
 
+/* A new program inherits the mask that this one believes in. Between these two no code of the program runs. */
+static void mask_is(int how)
+{
+    const uint64_t trap = PROBE_TRAP_BIT;
+    if (probe_self.blocks_trap) sys_call(SYS_rt_sigprocmask, how, (long)&trap, 0, sizeof trap, 0, 0);
+}
+
+static int failed(int result) /* or a child was made */
+{
+    mask_is(SIG_UNBLOCK);
+    return result;
+}
+
 EXPORT int execve(const char *path, char *const argv[], char *const environment[])
 {
     WITH_ENGINE(environment, full)
-    return ((int (*)(const char *, char *const *, char *const *))symbol_next("execve"))(path, argv, full);
+    mask_is(SIG_BLOCK);
+    return failed(((int (*)(const char *, char *const *, char *const *))symbol_next("execve"))(path, argv, full));
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -80,7 +94,8 @@ EXPORT int execv(const char *path, char *const argv[])
 EXPORT int execvpe(const char *file, char *const argv[], char *const environment[])
 {
     WITH_ENGINE(environment, full)
-    return ((int (*)(const char *, char *const *, char *const *))symbol_next("execvpe"))(file, argv, full);
+    mask_is(SIG_BLOCK);
+    return failed(((int (*)(const char *, char *const *, char *const *))symbol_next("execvpe"))(file, argv, full));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -91,14 +106,16 @@ EXPORT int execvp(const char *file, char *const argv[])
 EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
 {
     WITH_ENGINE(environment, full)
-    return ((int (*)(int, char *const *, char *const *))symbol_next("fexecve"))(fd, argv, full);
+    mask_is(SIG_BLOCK);
+    return failed(((int (*)(int, char *const *, char *const *))symbol_next("fexecve"))(fd, argv, full));
 }
 
 EXPORT int execveat(int fd, const char *path, char *const argv[], char *const environment[], int flags)
 {
     WITH_ENGINE(environment, full)
-    return ((int (*)(int, const char *, char *const *, char *const *, int))symbol_next("execveat"))(fd, path, argv,
-                                                                                                    full, flags);
+    mask_is(SIG_BLOCK);
+    return failed(((int (*)(int, const char *, char *const *, char *const *, int))symbol_next("execveat"))(
+        fd, path, argv, full, flags));
 }
 
 /* The arguments up to NULL, on the stack. */
@@ -145,7 +162,8 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
                        char *const argv[restrict], char *const environment[restrict])
 {
     WITH_ENGINE(environment, full)
-    return ((spawn_function *)symbol_next("posix_spawn"))(pid, path, actions, attributes, argv, full);
+    mask_is(SIG_BLOCK);
+    return failed(((spawn_function *)symbol_next("posix_spawn"))(pid, path, actions, attributes, argv, full));
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
@@ -154,5 +172,6 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
                         char *const environment[restrict])
 {
     WITH_ENGINE(environment, full)
-    return ((spawn_function *)symbol_next("posix_spawnp"))(pid, file, actions, attributes, argv, full);
+    mask_is(SIG_BLOCK);
+    return failed(((spawn_function *)symbol_next("posix_spawnp"))(pid, file, actions, attributes, argv, full));
 }

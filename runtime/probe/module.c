@@ -80,7 +80,7 @@ static void use_plan(probe_module *m, const char *path)
 {
     report_module *r = m->report;
     const char *why = r->plan ? unable(r->plan) : NULL;
-    if (!why && r->plan && r->plan->site_count && !r->is_modelled) {
+    if (!why && r->plan && r->plan->site_count && !r->is_modelled && !probe.disabled) {
         m->code.plan = r->plan;
         m->code.bias = r->bias;
         m->code.first_site = r->first_site;
@@ -253,6 +253,18 @@ static void event_writable(uint64_t start, uint64_t end)
         if (m->loaded && m->group_count && has_code(m, start, end) && patch_undo(m))
             report_say(probe.report, "%s makes its own code writable: from here on it runs unchecked (--engine dynamorio checks it)",
                        m->report->name);
+    sys_unlock(&probe.module_lock);
+}
+
+void module_disable(const char *why)
+{
+    sys_lock(&probe.module_lock);
+    if (!__atomic_exchange_n(&probe.disabled, true, __ATOMIC_ACQ_REL)) {
+        report_say(probe.report, "%s: from here on the program runs unchecked (--engine dynamorio checks it)", why);
+        for (probe_module *m = probe.modules; m; m = m->next)
+            if (m->loaded && m->group_count) patch_undo(m);
+    }
+    probe_self.thread = &probe.nobody; /* it is another's, too */
     sys_unlock(&probe.module_lock);
 }
 

@@ -1,7 +1,8 @@
 /* runtime/probe: librace_probe.so, the embedded engine. Preloaded into the program; patches the planned sites in place.
  *
  *   process.c   start (a constructor that runs before all others), options, fork, exit
- *   exec.c      programs that the program executes
+ *   exec.c      programs that the program executes;  clone.c  processes and threads that libc is not told of
+ *   seccomp.c   programs that forbid system calls to themselves
  *   module.c    modules as the loader maps and unmaps them; their plans
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
  *   tramp.c     trampolines: checks, the displaced instructions, the way back
@@ -44,7 +45,7 @@ enum { PROBE_SIGNALS = 65 };
 #define PROBE_TRAP_BIT (1ul << (PROBE_TRAP_SIGNAL - 1)) /* in a mask */
 
 #define EXPORT __attribute__((visibility("default"))) /* called by the program */
-enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256 };
+enum { PROBE_REPS = 4, PROBE_KNOWN = 512, PROBE_LAST = 256, PROBE_LATE = 4 };
 
 /* --- what trampolines call (check.c, entry.S) --------------------------------------------------------------------- */
 
@@ -132,7 +133,7 @@ typedef enum {
     WAY_JUMP,  /* a jump of five bytes */
     WAY_SHORT, /* a short jump into a gap that another displaced block left, and from there */
     WAY_PUN,   /* a jump whose last bytes are those of the next instruction */
-    WAY_TRAP,  /* int3 */
+    WAY_TRAP,  /* an instruction that there is not */
     WAY_NONE,  /* not at all: the site is not checked */
     WAYS
 } patch_way;
@@ -236,6 +237,10 @@ typedef struct {             /* of one thread; entry.S knows the first members *
     bool is_in_call, is_direct;
     const void *last[PROBE_LAST]; /* by sites: the memo of a stack that was found last there, or NULL (stack.c, first.S) */
     bool blocks_trap; /* the program thinks that it has blocked the signal of traps */
+    /* Queued signals that are older than those in the kernel's queue (signal.c), by number in order; since so many numbers
+     * were ignored, which empties that queue. */
+    siginfo_t late[PROBE_LATE];
+    uint32_t late_count, late_since;
 } probe_thread;
 
 static inline unsigned part_kind(bool is_write, uint32_t size)
@@ -393,6 +398,7 @@ void *near_map_at(uint64_t at, size_t size);
 void module_start(void);                                                /* all that are loaded, and those to come */
 const probe_module *module_of_trampoline(uint64_t pc);                  /* or NULL */
 const probe_module *module_of_code(uint64_t pc);                        /* or NULL */
+void module_disable(const char *why);                                   /* the program runs as if there were no engine */
 uint64_t module_hooked(uint64_t pc);                                    /* on the way from the loader's notification to us: from where; else 0 */
 const patch_group *module_group_at(const probe_module *m, uint64_t pc); /* that displaced pc, or NULL */
 
@@ -462,6 +468,7 @@ bool signal_take(int number); /* a handler that libc has installed by itself is 
 /* A system call by an instruction of the program's own, inside of the core. True: it was made, and what it returns is in rax. */
 bool signal_system_call(probe_registers *registers);
 bool mask_system_call(probe_registers *registers);
+long probe_syscall_error(long result); /* as libc's functions return it */
 void mask_start(void);
 void mask_during_call(probe_call *call); /* of a function that waits with a mask of its own */
 bool signal_own_trap(void); /* the signal of a trap is ours from now on */
@@ -469,6 +476,9 @@ bool signal_own_trap(void); /* the signal of a trap is ours from now on */
 #define PROBE_OPTIONS_NAME "RACE_OPTIONS="
 #define PROBE_PRELOAD_NAME "LD_PRELOAD="
 void process_refuse(const char *what) __attribute__((noreturn)); /* NULL: that was said already */
+/* From here on the program runs as if there were no engine, which makes no system calls in the end either. */
+void process_seal(const char *why);
+void process_forked(void);  /* this is a new process, with one thread */
 bool process_is_own(void); /* not in a child of vfork, which runs in its parent's memory */
 bool process_starts_with(const char *text, const char *start);
 const char *process_entry(char *const *environment, const char *name); /* or NULL */

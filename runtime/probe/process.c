@@ -37,6 +37,8 @@ static struct {
     log_file files[FILES];
     log_file errors; /* stderr as it was at the start, without a path */
     long pid;
+    bool is_sealed;
+    int sealed_code; /* what it ends with then instead of 0 */
 } process;
 
 /* --- the host ----------------------------------------------------------------------------------------------------- */
@@ -231,8 +233,10 @@ static void mark_children(char **environment)
     for (; *environment; environment++)
         if (process_starts_with(*environment, OPTIONS_NAME) && !probe.is_child)
             *environment = copy_of(*environment, CHILD_WORD);
+    /* who shows a title of its own writes it over what it was given */
+    const char *options = process_entry(probe.environment, OPTIONS_NAME);
     const char *preload = process_entry(probe.environment, PRELOAD_NAME);
-    exec_start(process_entry(probe.environment, OPTIONS_NAME), preload ? copy_of(preload, "") : NULL);
+    exec_start(options ? copy_of(options, "") : NULL, preload ? copy_of(preload, "") : NULL);
 }
 
 static void read_options(report_options *options)
@@ -303,8 +307,10 @@ static void make_core(const report_options *options, const char *program)
 
 /* --- fork and exit ------------------------------------------------------------------------------------------------ */
 
-static void event_fork(void)
+void process_forked(void)
 {
+    process.sealed_code = 0;
+    if (process.is_sealed) return;
     if (!probe.ready) return;
     process.pid = probe.pid = host_pid(NULL);
     probe.module_lock = 0;
@@ -339,7 +345,7 @@ static void finish_process(void)
 
 bool process_is_own(void)
 {
-    return probe.ready && host_pid(NULL) == process.pid;
+    return probe.ready && !process.is_sealed && host_pid(NULL) == process.pid;
 }
 
 static void finish_in_core(void *code)
@@ -353,8 +359,18 @@ static void finish_in_core(void *code)
 static void finish(int *code)
 {
     static uint32_t done;
+    if (process.is_sealed && !*code) *code = process.sealed_code;
     if (!process_is_own() || __atomic_exchange_n(&done, 1, __ATOMIC_ACQ_REL)) return;
     probe_in_core(finish_in_core, code);
+}
+
+void process_seal(const char *why)
+{
+    int code = 0;
+    module_disable(why);
+    finish(&code);
+    process.sealed_code = code;
+    process.is_sealed = true;
 }
 
 /* Registered first, so it is the last that exit() calls; only the flushing of files comes later. */
@@ -407,7 +423,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     thread_start();
     wrap_start();
     module_start();
-    pthread_atfork(NULL, NULL, event_fork);
+    pthread_atfork(NULL, NULL, process_forked);
     on_exit(event_process_exit, NULL);
     probe.nobody.core = probe.core;
     __atomic_store_n(&probe.ready, true, __ATOMIC_RELEASE);

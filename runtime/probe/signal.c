@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
-enum { KERNEL_SET = 8, RESUME_FLAG = 0x10000 };
+enum { KERNEL_SET = 8, RESUME_FLAG = 0x10000, FIRST_QUEUED = 34, LATE_MARK = 0x72616365 };
 
 typedef int sigaction_function(int, const struct sigaction *, struct sigaction *);
 
@@ -32,6 +32,7 @@ static struct {
     struct sigaction program[PROBE_SIGNALS]; /* what it has installed, where ours is */
     sigaction_function *real_sigaction;
     bool owns_trap;
+    uint32_t ignored; /* how often a number that is queued was ignored */
 } signals;
 
 /* --- delivery ----------------------------------------------------------------------------------------------------- */
@@ -48,6 +49,7 @@ static bool is_deadly(int number)
     return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
 }
 
+static void event_signal(int number, siginfo_t *info, void *context);
 static void event_fault(int number, siginfo_t *info, void *context);
 static const struct sigaction fault_action = {.sa_sigaction = event_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
@@ -63,6 +65,7 @@ typedef struct { /* what a handler of the program may overwrite by running tramp
     uint64_t atomic;
     probe_rep rep[PROBE_REPS];
     probe_registers *inside;
+    bool blocks_trap;
 } between;
 
 static void tell_signal(void *number)
@@ -74,7 +77,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
 {
     probe_thread *self = &probe_self;
     const struct sigaction action = signals.program[number];
-    between kept = {.atomic = self->atomic, .inside = self->inside};
+    between kept = {.atomic = self->atomic, .inside = self->inside, .blocks_trap = self->blocks_trap};
     memcpy(kept.rep, self->rep, sizeof kept.rep);
     greg_t *regs = context->uc_mcontext.gregs;
     gregset_t real, shown;
@@ -86,7 +89,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
         changed = undo_show_program(regs);
     self->inside = NULL;
     memcpy(shown, regs, sizeof shown);
-    if (self->thread != &probe.nobody && !self->busy) probe_in_core(tell_signal, &number);
+    if (self->thread != &probe.nobody && !self->busy && !probe.disabled) probe_in_core(tell_signal, &number);
     if (action.sa_flags & (int)SA_RESETHAND) reset_action(number);
     if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(number, info, context);
@@ -102,6 +105,7 @@ static void run_handler(int number, siginfo_t *info, ucontext_t *context)
         self->inside = kept.inside;
     }
     self->atomic = kept.atomic;
+    self->blocks_trap = kept.blocks_trap;
     memcpy(self->rep, kept.rep, sizeof kept.rep);
 }
 
@@ -114,10 +118,55 @@ static bool is_peek(const siginfo_t *info, greg_t *regs)
     return true;
 }
 
-static void send_again(const siginfo_t *info, int number)
+/* The kernel has forgotten the handler, which was for one signal only, but it has not run. */
+static void install_again(int number)
+{
+    struct sigaction again = signals.program[number];
+    if (!(again.sa_flags & (int)SA_RESETHAND) || (number == PROBE_TRAP_SIGNAL && signals.owns_trap)) return;
+    again.sa_sigaction = event_signal;
+    again.sa_flags |= SA_SIGINFO;
+    again.sa_mask.__val[0] &= ~PROBE_TRAP_BIT;
+    signals.real_sigaction(number, &again, NULL);
+}
+
+static void send(const siginfo_t *info, int number)
 {
     const long pid = sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0), tid = sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     sys_call(SYS_rt_tgsigqueueinfo, pid, tid, number, (long)info, 0, 0);
+}
+
+/* What was sent again stands in the kernel's queue behind what came meanwhile, but queued signals come in order. So it
+ * is kept here as well, and marked there: whatever comes takes its place in the line that is kept here, and what is
+ * first in that line is delivered; what is marked has its place already. */
+static void send_again(probe_thread *self, const siginfo_t *info, int number)
+{
+    siginfo_t copy = *info;
+    const uint32_t ignored = __atomic_load_n(&signals.ignored, __ATOMIC_ACQUIRE);
+    if (self->late_since != ignored) self->late_count = 0;
+    self->late_since = ignored;
+    if (number >= FIRST_QUEUED && self->late_count < PROBE_LATE) {
+        memmove(self->late + 1, self->late, self->late_count++ * sizeof *self->late);
+        self->late[0] = copy;
+        self->late[0].si_signo = number;
+        copy.si_errno = LATE_MARK;
+    }
+    send(&copy, number);
+}
+
+static void take_in_order(probe_thread *self, int number, siginfo_t *info)
+{
+    const bool is_marked = number >= FIRST_QUEUED && info->si_errno == LATE_MARK;
+    uint32_t i = 0;
+    if (self->late_since != __atomic_load_n(&signals.ignored, __ATOMIC_ACQUIRE)) self->late_count = 0;
+    while (i < self->late_count && self->late[i].si_signo != number)
+        i++;
+    if (is_marked) info->si_errno = 0;
+    if (i == self->late_count) return;
+    const siginfo_t first = self->late[i];
+    self->late_count--;
+    memmove(self->late + i, self->late + i + 1, (self->late_count - i) * sizeof first);
+    if (!is_marked) self->late[self->late_count++] = *info;
+    *info = first;
 }
 
 static void event_signal(int number, siginfo_t *info, void *context)
@@ -125,22 +174,20 @@ static void event_signal(int number, siginfo_t *info, void *context)
     probe_thread *self = &probe_self;
     ucontext_t *uc = context;
     if (is_fault(number, info) && is_peek(info, uc->uc_mcontext.gregs)) {
-        struct sigaction again = signals.program[number];
-        again.sa_sigaction = event_signal;
-        again.sa_flags |= SA_SIGINFO;
-        again.sa_mask.__val[0] &= ~PROBE_TRAP_BIT;
-        if (again.sa_flags & (int)SA_RESETHAND) signals.real_sigaction(number, &again, NULL); /* it was for that only */
+        install_again(number);
         return;
     }
+    if (self->late_count || info->si_errno == LATE_MARK) take_in_order(self, number, info);
     const bool is_busy = self->busy || probe_is_in_first(self->thread);
     if (!is_busy || is_fault(number, info)) {
         run_handler(number, info, uc);
         return;
     }
+    install_again(number);
     if (self->pending) { /* two came at once, and the other one was put off when this handler was about to run */
         const uint64_t all = ~(uint64_t)0;
         sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, 0, KERNEL_SET, 0, 0);
-        send_again(info, number);
+        send_again(self, info, number);
     } else {
         self->signal = *info;
         self->signal.si_signo = number;
@@ -158,7 +205,7 @@ void probe_deliver(probe_registers *registers)
     probe_registers *outer = self->inside;
     self->inside = registers;
     self->pending = 0;
-    send_again(&info, info.si_signo);
+    send_again(self, &info, info.si_signo);
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SET, 0, 0);
     self->inside = outer;
 }
@@ -212,13 +259,21 @@ static bool is_ours(const struct sigaction *action)
                                              action->sa_sigaction == event_trap || action->sa_sigaction == event_fault);
 }
 
+/* Handlers of the program for this signal run where they want to: so do ours. */
+static bool install_trap(void)
+{
+    const int flags = signals.program[PROBE_TRAP_SIGNAL].sa_flags & (SA_ONSTACK | SA_RESTART);
+    const struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER | flags};
+    return !signals.real_sigaction(PROBE_TRAP_SIGNAL, &ours, NULL);
+}
+
 bool signal_own_trap(void)
 {
     if (signals.owns_trap) return true;
-    struct sigaction ours = {.sa_sigaction = event_trap, .sa_flags = SA_SIGINFO | SA_NODEFER}, was;
+    struct sigaction was;
     if (!signals.real_sigaction || signals.real_sigaction(PROBE_TRAP_SIGNAL, NULL, &was)) return false;
     if (!is_ours(&was)) signals.program[PROBE_TRAP_SIGNAL] = was;
-    signals.owns_trap = !signals.real_sigaction(PROBE_TRAP_SIGNAL, &ours, NULL);
+    signals.owns_trap = install_trap();
     return signals.owns_trap;
 }
 
@@ -241,6 +296,7 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
     struct sigaction ours, was, before = signals.program[number];
     if (number == PROBE_TRAP_SIGNAL && signals.owns_trap) {
         if (action) signals.program[number] = *action;
+        if (action) install_trap();
         if (old) *old = before;
         return 0;
     }
@@ -265,6 +321,8 @@ static int exchange(int number, const struct sigaction *action, struct sigaction
     }
     if (is_ours(&was)) was = before;
     if (old) *old = was;
+    if (action && action->sa_handler == SIG_IGN && number >= FIRST_QUEUED)
+        __atomic_add_fetch(&signals.ignored, 1, __ATOMIC_ACQ_REL);
     return result;
 }
 
@@ -281,7 +339,7 @@ static int install_for_child(int number, const struct sigaction *action, struct 
 
 static int install(int number, const struct sigaction *action, struct sigaction *old, uint64_t back)
 {
-    if (number < 1 || number >= PROBE_SIGNALS || !probe.ready) return real_sigaction()(number, action, old);
+    if (number < 1 || number >= PROBE_SIGNALS || !probe.ready || probe.disabled) return real_sigaction()(number, action, old);
     if (!process_is_own()) return install_for_child(number, action, old);
     uint64_t all = ~(uint64_t)0, mask;
     struct sigaction copy, was;
@@ -408,7 +466,6 @@ bool signal_system_call(probe_registers *r)
 }
 
 long probe_syscall(long number, long a, long b, long c, long d);
-long probe_syscall_error(long result);
 
 long probe_syscall_error(long result)
 {
@@ -428,7 +485,7 @@ long probe_syscall(long number, long a, long b, long c, long d)
     probe_registers r = {0};
     r.general[RAX] = (uint64_t)number, r.general[RDI] = (uint64_t)a, r.general[RSI] = (uint64_t)b;
     r.general[RDX] = (uint64_t)c, r.general[R10] = (uint64_t)d;
-    if (probe.ready && !probe_self.busy)
+    if (probe.ready && !probe.disabled && !probe_self.busy)
         probe_in_core(make_system_call, &r);
     else
         r.general[RCX] = 1;
@@ -448,4 +505,5 @@ bool signal_take(int number)
 void signal_forked(void)
 {
     signals.lock = 0; /* its holder is not in this process */
+    probe_self.late_count = 0;
 }

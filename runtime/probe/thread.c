@@ -187,6 +187,7 @@ static void end_in_core(void *context)
 static void end(probe_birth *b)
 {
     probe_thread *self = &probe_self;
+    if (probe.disabled) return; /* what it has is left as it is */
     if (b->thread) probe_in_core(end_in_core, b);
     self->thread = &probe.nobody;
     void *stack = self->stack_map;

@@ -9,13 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Written in C, see signal.c, entry.S, mask.c, process.c, exec.c, module.c, cancel.c and timer.c. */
+/* Written in C, see signal.c, entry.S, mask.c, process.c, exec.c, clone.c, seccomp.c, module.c, cancel.c and timer.c. */
 static const char *const own[] = {
-    "_Exit", "bsd_signal", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "_exit",
-    "fexecve", "mprotect", "posix_spawn", "posix_spawnp", "pthread_attr_setsigmask_np", "pthread_cancel",
-    "pthread_sigmask", "quick_exit", "sigaction", "__sigaction", "sigblock", "sighold", "sigignore", "signal",
-    "sigprocmask", "sigrelse", "sigset", "sigsetmask", "sigsuspend", "ssignal", "syscall", "__sysv_signal", "sysv_signal",
-    "timer_create", "timer_settime",
+    "_Exit",          "_Fork",           "bsd_signal", "clone",       "execl",         "execle",
+    "execlp",         "execv",           "execve",     "execveat",    "execvp",        "execvpe",
+    "_exit",          "fexecve",         "mprotect",   "posix_spawn", "posix_spawnp", "prctl",  "pthread_attr_setsigmask_np",
+    "pthread_cancel", "pthread_sigmask", "quick_exit", "sigaction",   "__sigaction",   "sigblock",
+    "sighold",        "sigignore",       "signal",     "sigprocmask", "sigrelse",      "sigset",
+    "sigsetmask",     "sigsuspend",      "ssignal",    "syscall",     "__sysv_signal", "sysv_signal",
+    "timer_create",   "timer_settime",
 };
 
 static int is_own(const char *name)

@@ -46,7 +46,7 @@ static timer_record *new_record(void)
 
 static bool is_seen(void)
 {
-    return probe.ready && probe_self.thread != &probe.nobody && !probe_self.busy;
+    return probe.ready && !probe.disabled && probe_self.thread != &probe.nobody && !probe_self.busy;
 }
 
 static void created(void *record)
@@ -73,7 +73,7 @@ static void begun(void *record)
 static void notified(union sigval value)
 {
     timer_record *r = value.sival_ptr;
-    if (probe.ready && probe_self.thread == &probe.nobody) {
+    if (probe.ready && !probe.disabled && probe_self.thread == &probe.nobody) {
         sys_lock(&timers.lock);
         ft_thread *thread = timers.parent ? ft_fork(timers.parent, report_call_site(probe.report, r->creation)) : NULL;
         sys_unlock(&timers.lock);

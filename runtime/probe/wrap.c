@@ -221,7 +221,7 @@ void *probe_before(probe_call *c)
     const sync_meaning meaning = sync_table[c->number].meaning;
     if (meaning == SYNC_POLL || meaning == SYNC_SELECT || meaning == SYNC_EPOLL_WAIT) mask_during_call(c);
     c->is_seen = false;
-    if (!probe.ready || self->thread == &probe.nobody || self->busy) return function;
+    if (!probe.ready || probe.disabled || self->thread == &probe.nobody || self->busy) return function;
     probe_in_core(before, c);
     if (c->is_seen && c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_push(cleanup_of(c), cancelled, c);
     return function;
@@ -251,7 +251,7 @@ void wrap_call_inside(const char *name, uint64_t object)
 
 void wrap_call_before(const char *name, uint64_t object, uint64_t back)
 {
-    if (!probe.ready || probe_self.thread == &probe.nobody || probe_self.busy) return;
+    if (!probe.ready || probe.disabled || probe_self.thread == &probe.nobody || probe_self.busy) return;
     sync_call call = {.row = sync_find(name)};
     if (!call.row || !sync_concerns(&probe_self.sync, call.row, report_module_at(probe.report, back - 1))) return;
     if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;

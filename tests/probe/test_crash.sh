@@ -18,6 +18,19 @@ for how in fault sent again; do
     cmp -s native "$work/out" || fail "$how: $(cat "$work/out") instead of $(cat native)"
 done
 
+# The core that `race run` leaves is the program's, with the line of the write.
+if command -v gdb >/dev/null && [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && ulimit -c unlimited; then
+    checks=$((checks + 1))
+    rm -f core core.*
+    run "$RACE" run ./crash fault
+    found=$(find . -maxdepth 1 -name 'core*' | head -1)
+    [ "$code" -gt 128 ] && [ -n "$found" ] || fail "no core: exit code $code"
+    gdb -batch -ex bt ./crash "$found" >"$work/out" 2>&1 </dev/null
+    line=$(grep -n CRASH "$RACE_SOURCE/tests/probe/crash.c" | cut -d: -f1)
+    grep -q "^#0 .* sum (.*crash.c:$line" "$work/out" || fail "its core does not show line $line: $(tail -5 "$work/out")"
+    ulimit -c 0
+fi
+
 # What a debugger finds in the end, after our handler: the line of the write, in the function.
 if command -v gdb >/dev/null; then
     checks=$((checks + 1))

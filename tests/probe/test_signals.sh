@@ -1,14 +1,15 @@
 #!/bin/sh
 # Signals of a program that is checked at every access: of two that come at once neither is lost, and a handler that makes the
 # interrupted code call something, as Go's runtime does, can go back into the middle of displaced code; that is said. A child of
-# vfork does not change its parent's handlers.
+# vfork does not change its parent's handlers. What is delivered late is delivered as it was meant to be, and whatever makes processes
+# and threads without telling libc's own functions (clone, _Fork, system calls) goes on as it would alone.
 # ctest: release only
 . "$RACE_SOURCE/tests/lib/check.sh"
 
 [ -f "$RACE_BUILD/librace_probe.so" ] || skip "no probe engine in this build"
 cd "$work" || exit 1
 mkdir plans
-for program in preempt pairs vforked; do
+for program in preempt pairs vforked late clones; do
     for options in "-O0" "-O2 -no-pie -fno-pie" "-O2 -fPIE -pie"; do
         # shellcheck disable=SC2086 # several words
         gcc $options -g -mno-red-zone -pthread "$RACE_SOURCE/tests/probe/$program.c" -o $program 2>"$work/build" || fail "$(head -1 "$work/build")"

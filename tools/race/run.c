@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -167,7 +168,8 @@ static int conclude(const run_request *r, const run_paths *p, int status)
                 t.found_in, t.processes);
     int written = json ? write_json(r, json) : EXIT_CLEAN;
     json_decref(json);
-    if (WIFSIGNALED(status)) { /* end as it did */
+    if (WIFSIGNALED(status)) { /* end as it did, but for a core, which would take the place of the program's */
+        prctl(PR_SET_DUMPABLE, 0);
         signal(WTERMSIG(status), SIG_DFL);
         sigprocmask(SIG_SETMASK, &p->signals, NULL);
         raise(WTERMSIG(status));
