@@ -233,6 +233,11 @@ uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var)
     return set->len + (set_is_wild(set) ? p->nodes.data[graph_component(p, p->wilderness)].set.len : 0);
 }
 
+bool pta_is_wild_in(const pta *p, uint32_t instance, uint32_t var)
+{
+    return var != PTA_NO_VAR && set_is_wild(&p->nodes.data[shown_component(p, instance, var)].set);
+}
+
 uint64_t pta_hash_in(const pta *p, uint32_t instance, uint32_t var)
 {
     const pta_set *set = &p->nodes.data[shown_component(p, instance, var)].set;

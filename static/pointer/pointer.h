@@ -325,6 +325,8 @@ void pta_points_to_in(const pta *p, uint32_t instance, pta_operand what, uint32_
 /* How many facts there are of a variable in one instance, before they are put in order: cheap, for those who do not want to know
  * all of a pointer that may point nearly anywhere. */
 uint32_t pta_breadth_in(const pta *p, uint32_t instance, uint32_t var);
+/* Whether it is wild: next to nothing is known of it. */
+bool pta_is_wild_in(const pta *p, uint32_t instance, uint32_t var);
 
 /* Whether two variables surely point to the same, without listing it, and a hash that is the same then; of this result alone. Cheap. */
 bool pta_is_same_in(const pta *p, uint32_t instance, uint32_t var, uint32_t other_instance, uint32_t other);

@@ -46,6 +46,10 @@ if command -v gcc >/dev/null; then
     row 1 '^share +none ' '$4 == 3 && $12 == 6 && $13 == 5 && $16 == 12 && $17 == 10'
     row 1 '^share +origin ' '$4 == 3 && $12 == 3 && $13 == 2 && $16 == 6 && $17 == 4'
     row 1 '^share +cfa:2 ' '$4 == 3 && $12 == 6 && $13 == 5 && $16 == 12 && $17 == 10'
+    gcc -O1 -o "$work/wild" "$RACE_SOURCE/tests/pointer/share_wild.c" -lpthread || fail "share_wild.c cannot be compiled"
+    run "$RACE_TOOLS/pta_bench" --precision --context none --wild 2 wild="$work/wild"
+    row 1 '^wild +none ' '$13 == 2'
+    has_line '1 instructions by wild pointers; without these accesses 1 are shared with a write$'
 fi
 
 # Scale, with the law of growth over at least three programs.

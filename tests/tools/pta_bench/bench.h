@@ -106,6 +106,7 @@ typedef struct {
     double largest;
     double in_instances, places_in;       /* the same for each instance: accesses with places, and their places */
     double insns, insns_any, insns_write; /* instructions: all, shared in some origin, shared with a write */
+    double insns_wild, insns_tame;        /* of them those by wild pointers; shared with a write without these */
     double pairs, pairs_any, pairs_write; /* instruction and origin */
     double ran, ran_write, ran_shared;    /* of insns those in `ran`, of them shared with a write, and those that were in the run */
 } share_counts;

@@ -10,6 +10,9 @@
  * shared with a write when moreover one of both writes. Bytes are compared as object (context included), range and
  * class, so two fields of one object are two things. An access to the outside may be to whatever has escaped.
  *
+ * How much of that is for want of knowing pointers is counted once more without the accesses through wild ones, as if each of
+ * them were to memory that nobody else knows: no knowledge about them makes fewer instructions shared than that.
+ *
  * Left out: accesses to the own frame, which no context needs to know more about; accesses that library functions make,
  * since models have no accesses. */
 #include <stdio.h>
@@ -37,6 +40,7 @@ typedef struct {
     const pta *p;
     const pta_program *program;
     bool split;                  /* each twin is an instance of its own */
+    bool tame;                   /* accesses through wild pointers are left out */
     VEC(origin_name) names;      /* [0]: the start */
     uint32_t words;              /* of a set of origins */
     uint64_t *runs;              /* per instance: origins */
@@ -281,7 +285,7 @@ static void each_access(sharing *s, visit *call, void *with)
         if (!pta_instance_at(s->p, i, &instance)) continue;
         const pta_access *accesses = pta_accesses(s->program, instance.func, &count);
         for (uint32_t a = 0; a < count; a++) {
-            if (!is_counted(&accesses[a])) continue;
+            if (!is_counted(&accesses[a]) || (s->tame && pta_is_wild_in(s->p, i, accesses[a].base.var))) continue;
             pta_access_places_in(s->p, i, &accesses[a], &places);
             call(s, i, &accesses[a], &places, with);
         }
@@ -378,6 +382,7 @@ typedef struct {
     uint32_t *first; /* per function: number of its first machine instruction */
     uint64_t *seen, *any,
         *write; /* per machine instruction: origins in which it accesses, shared, shared with a write */
+    bool *wild; /* the same: in some instance its pointer is */
     share_counts *counts;
 } answer;
 
@@ -387,6 +392,7 @@ static void visit_judge(sharing *s, uint32_t instance, const pta_access *access,
     const uint64_t *origins = s->runs + (size_t)instance * s->words;
     size_t at = (size_t)(a->first[access->func] + access->insn) * s->words;
     join(a->seen + at, origins, s->words);
+    a->wild[at / s->words] |= pta_is_wild_in(s->p, instance, access->base.var);
     a->counts->in_instances += places->len > 0;
     a->counts->places_in += places->len;
     for (uint32_t i = 0; i < places->len; i++) {
@@ -436,11 +442,13 @@ static void judge(sharing *s, const char *ran, share_counts *out)
     a.seen = base_alloc_zero(size, sizeof *a.seen);
     a.any = base_alloc_zero(size, sizeof *a.any);
     a.write = base_alloc_zero(size, sizeof *a.write);
+    a.wild = base_alloc_zero(insns, sizeof *a.wild);
     each_access(s, visit_judge, &a);
     for (uint32_t i = 0; i < insns; i++) {
         out->insns += count_bits(a.seen + (size_t)i * s->words, s->words) > 0;
         out->insns_any += count_bits(a.any + (size_t)i * s->words, s->words) > 0;
         out->insns_write += count_bits(a.write + (size_t)i * s->words, s->words) > 0;
+        out->insns_wild += a.wild[i];
     }
     if (ran) compare_run(s, &a, ran);
     out->pairs = count_bits(a.seen, size);
@@ -450,6 +458,7 @@ static void judge(sharing *s, const char *ran, share_counts *out)
     free(a.seen);
     free(a.any);
     free(a.write);
+    free(a.wild);
 }
 
 /* Sizes over all instances of a function together. */
@@ -476,29 +485,38 @@ static void count_places(sharing *s, share_counts *out)
     free(runs);
 }
 
+static void find_shared(sharing *s, const char *ran, share_counts *out)
+{
+    number_list escaped = {0};
+    find_runs(s);
+    each_access(s, visit_collect, NULL);
+    spread_outside(s, &escaped);
+    find_near(s, &escaped);
+    judge(s, ran, out);
+    out->origins = s->names.len;
+    for (uint32_t i = 0; i < s->extents_of.len; i++)
+        vec_free(&s->extents_of.data[i]);
+    vec_free(&s->extents_of);
+    vec_free(&s->extents);
+    vec_free(&s->any);
+    vec_free(&s->write);
+    vec_free(&s->names);
+    vec_free(&escaped);
+    map_free(&s->objects);
+    map_free(&s->extent_map);
+    free(s->runs);
+    free(s->near_any);
+    free(s->near_write);
+}
+
 void share_count(const pta *p, const pta_program *program, pta_context_kind kind, const char *ran, share_counts *out)
 {
-    sharing s = {.p = p, .program = program, .split = kind == PTA_CONTEXT_ORIGIN};
-    number_list escaped = {0};
+    sharing s = {.p = p, .program = program, .split = kind == PTA_CONTEXT_ORIGIN}, rest = s;
+    share_counts without = {0};
     *out = (share_counts){0};
-    find_runs(&s);
+    rest.tame = true;
     count_places(&s, out);
-    each_access(&s, visit_collect, NULL);
-    spread_outside(&s, &escaped);
-    find_near(&s, &escaped);
-    judge(&s, ran, out);
-    out->origins = s.names.len;
-    for (uint32_t i = 0; i < s.extents_of.len; i++)
-        vec_free(&s.extents_of.data[i]);
-    vec_free(&s.extents_of);
-    vec_free(&s.extents);
-    vec_free(&s.any);
-    vec_free(&s.write);
-    vec_free(&s.names);
-    vec_free(&escaped);
-    map_free(&s.objects);
-    map_free(&s.extent_map);
-    free(s.runs);
-    free(s.near_any);
-    free(s.near_write);
+    find_shared(&s, ran, out);
+    find_shared(&rest, NULL, &without);
+    out->insns_tame = without.insns_write;
 }

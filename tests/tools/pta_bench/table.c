@@ -230,6 +230,9 @@ void table_share(const char *program, const char *context, const share_result *r
     bool bar = !strcmp(context, "origin") && r != first &&
                (!strncmp(program, "memcached", 9) || !strncmp(program, "redis", 5));
     if (bar) printf("  %s", ratio >= 2 ? "ok" : "missed");
+    if (c->insns_wild > 0)
+        printf("\n%-32s %.0f instructions by wild pointers; without these accesses %.0f are shared with a write", "", c->insns_wild,
+               c->insns_tame);
     if (c->ran > 0)
         printf("\n%-32s of %.0f instructions that ran: %.0f shared with a write, %.0f were in the run", "", c->ran, c->ran_write,
                c->ran_shared);
