@@ -1,7 +1,6 @@
 /* What the library and the kernel store where they are told to, while another thread reads it: a time, a name, the
  * state of a file, random bytes. A call that fails stores nothing.
  *
- * Category: ranges
  * Verdict: four races. */
 #define _GNU_SOURCE
 #include <pthread.h>
