@@ -177,6 +177,7 @@ static void range_after(sync_engine *engine, sync_thread *t, const sync_call *ca
     switch (r->size) {
     case SIZE_RESULT: size = r->arg != SYNC_NO_ARG && result > arg ? arg : result; break;
     case SIZE_ITEMS: size = result * arg; break;
+    case SIZE_STORED: size = r->arg; break;
     case SIZE_PRINTED: size = (uint32_t)result + 1u; break;
     case SIZE_LIMITED: size = (uint32_t)result + 1u < arg ? (uint32_t)result + 1u : arg; break;
     case SIZE_LINE: size = string_size(engine, addr, UINT64_MAX); break;

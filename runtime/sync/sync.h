@@ -122,6 +122,7 @@ typedef enum { /* bytes of a range */
     SIZE_COMMON,  /* as far as the strings at arguments 0 and 1 are equal, and the first difference; at most argument `arg` */
     SIZE_COMMON_CASE, /* the same, small letters and capitals being equal */
     SIZE_RESULT,  /* what the call returns, after it; at most argument `arg` (NONE: any) */
+    SIZE_STORED,  /* `arg`, after it, if it succeeds */
     SIZE_ITEMS,   /* what the call returns times argument `arg`, after it */
     SIZE_PRINTED, /* what the call returns and a zero, after it */
     SIZE_LIMITED, /* the same, but at most argument `arg` */

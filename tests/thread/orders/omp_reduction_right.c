@@ -1,8 +1,6 @@
 /* Tasks that reduce into copies of their own, which the runtime combines at the end of their group, and a construct
  * that waits for the dependences of tasks in front of it.
  *
- * Category: openmp-task
- * Build: -fopenmp
  * Verdict: no race. */
 #include <stdio.h>
 

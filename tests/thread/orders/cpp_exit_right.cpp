@@ -1,7 +1,6 @@
 /* What a thread leaves behind when it ends: a promise that is kept, and a condition that is notified, after its last
  * destructor. Both are done inside the C++ library.
  *
- * Category: cpp-thread
  * Verdict: no race. */
 #include <condition_variable>
 #include <cstdio>

@@ -1,7 +1,6 @@
 /* Data that is changed after it was announced: behind a flushed stream, behind a print to a pipe, and under a lock of
  * an open file that is shared.
  *
- * Category: descriptor
  * Verdict: three races. */
 #define _GNU_SOURCE
 #include <fcntl.h>

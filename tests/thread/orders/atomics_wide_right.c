@@ -1,7 +1,5 @@
 /* Atomic objects that are wider than any instruction: libatomic's functions order what was done before a store.
  *
- * Category: atomics-c11
- * Build: -latomic
  * Verdict: no race. */
 #include <pthread.h>
 #include <stdatomic.h>

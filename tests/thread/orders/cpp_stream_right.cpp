@@ -1,7 +1,6 @@
 /* Threads that format numbers: each stream looks at the global locale, which the library sets up once more when it is
  * first used by one of several threads, with a function that has already run before there were any.
  *
- * Category: cpp-once
  * Verdict: no race. */
 #include <cstdio>
 #include <mutex>

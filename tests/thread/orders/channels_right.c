@@ -2,7 +2,6 @@
  * over a pipe, numbers of messages at once, moves between pipes without reading, a copy made by fcntl, asynchronous
  * reads, locks of open files, and an epoll that watches more descriptors than fit into a small table.
  *
- * Category: descriptor
  * Verdict: no race. */
 #define _GNU_SOURCE
 #include <aio.h>
