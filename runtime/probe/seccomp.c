@@ -121,7 +121,7 @@ static bool leaves_us(const struct sock_fprog *p)
 static void restrict_calls(bool is_strict, uint64_t filter)
 {
     struct sock_fprog p;
-    if (!probe.ready || probe.disabled) return;
+    if (!process_is_own() || probe.disabled) return; /* a child of vfork has its parent's memory */
     if (!is_strict && !probe_peek(&p, filter, sizeof p)) return; /* the kernel will say so */
     if (!is_strict && leaves_us(&p)) return;
     process_seal("it forbids system calls (seccomp) that checks may need");
