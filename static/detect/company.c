@@ -21,7 +21,10 @@ uint32_t detect_company_number(detect_companies *all, hb_numbers *stances)
 {
     uint32_t count = 0;
     if (!all->first.len) vec_push(&all->first, 0);
-    if (stances->len) qsort(stances->data, stances->len, sizeof *stances->data, by_number);
+    bool sorted = true;
+    for (uint32_t i = 1; i < stances->len && sorted; i++)
+        sorted = stances->data[i - 1] <= stances->data[i];
+    if (!sorted) qsort(stances->data, stances->len, sizeof *stances->data, by_number);
     for (uint32_t i = 0; i < stances->len; i++)
         if (!i || stances->data[i] != stances->data[count - 1]) stances->data[count++] = stances->data[i];
     stances->len = count;

@@ -94,7 +94,7 @@ static void open_func(hb *h, uint32_t func)
         hb_call call = {.call = stmt->ref, .insn = stmt->insn};
         uint32_t callee = h->program->calls.data[stmt->ref].func;
         if (callee != PTA_NO_FUNC) {
-            call.sync = hb_sync(h, h->program->funcs.data[callee].name);
+            call.sync = h->syncs[callee];
             call.touch = sync_index_touch_find(&h->names, h->program->funcs.data[callee].name);
             own->jumps |= strstr(h->program->funcs.data[callee].name, "setjmp") != NULL;
             own->forks |= !strcmp(h->program->funcs.data[callee].name, "fork");
@@ -198,6 +198,28 @@ static void find_runs(hb *h)
     free(last);
 }
 
+/* By caller, of which there are many, then what few of them do not have in order. */
+static void sort_edges(hb *h)
+{
+    pta_call_edge *sorted = base_alloc(h->edge_count * sizeof *sorted);
+    uint32_t *first = base_alloc_zero((size_t)h->instance_count + 1, sizeof *first);
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        first[h->edges[e].caller + 1]++;
+    for (uint32_t i = 0; i < h->instance_count; i++)
+        first[i + 1] += first[i];
+    for (uint32_t e = 0; e < h->edge_count; e++)
+        sorted[first[h->edges[e].caller]++] = h->edges[e];
+    for (uint32_t i = 0, from = 0; i < h->instance_count; from = first[i++]) { /* which is now where the next one begins */
+        bool ordered = true;
+        for (uint32_t e = from + 1; e < first[i] && ordered; e++)
+            ordered = by_caller(&sorted[e - 1], &sorted[e]) <= 0;
+        if (!ordered) qsort(sorted + from, first[i] - from, sizeof *sorted, by_caller);
+    }
+    free(first);
+    free(h->edges);
+    h->edges = sorted;
+}
+
 void hb_calls_open(hb *h)
 {
     h->instance_count = pta_instance_count(h->p);
@@ -210,12 +232,15 @@ void hb_calls_open(hb *h)
     h->call_insn = base_alloc_zero(h->program->calls.len, sizeof *h->call_insn);
     h->funcs = base_alloc_zero(h->program->funcs.len, sizeof *h->funcs);
     sync_index_open(&h->names);
+    h->syncs = base_alloc(h->program->funcs.len * sizeof *h->syncs);
+    for (uint32_t f = 0; f < h->program->funcs.len; f++)
+        h->syncs[f] = hb_sync(h, h->program->funcs.data[f].name);
     for (uint32_t f = 0; f < h->program->funcs.len; f++) {
         open_func(h, f);
         note_jumps(h, f);
     }
     h->edge_count = pta_call_graph(h->p, &h->edges);
-    if (h->edge_count) qsort(h->edges, h->edge_count, sizeof *h->edges, by_caller);
+    sort_edges(h);
     drop_shares(h);
     bool *spawns = base_alloc(h->edge_count * sizeof *spawns);
     for (uint32_t e = 0; e < h->edge_count; e++)
@@ -250,6 +275,7 @@ void hb_calls_close(hb *h)
         vec_free(&h->funcs[f].waits);
     }
     free(h->funcs);
+    free(h->syncs);
     free(h->instances);
     free(h->call_insn);
     free(h->edges);
@@ -272,8 +298,18 @@ uint32_t hb_callees(const hb *h, uint32_t instance, uint32_t call, uint32_t *cou
         else
             high = middle;
     }
-    for (*count = 0; low + *count < end && h->edges[low + *count].call == call;)
+    enum { FEW = 4 };
+    for (*count = 0; *count < FEW && low + *count < end && h->edges[low + *count].call == call;)
         ++*count;
+    if (*count < FEW) return low;
+    for (high = low + FEW; high < end;) { /* where the next call begins: those through a pointer may be to very many */
+        uint32_t middle = high + (end - high) / 2;
+        if (h->edges[middle].call == call)
+            high = middle + 1;
+        else
+            end = middle;
+    }
+    *count = high - low;
     return low;
 }
 
@@ -296,7 +332,7 @@ const sync_entry *hb_call_sync(const hb *h, uint32_t instance, const hb_call *ca
     if (call->sync || h->program->calls.data[call->call].func != PTA_NO_FUNC) return call->sync;
     uint32_t count, first = hb_callees(h, instance, call->call, &count);
     if (count != 1) return NULL;
-    return hb_sync(h, h->program->funcs.data[h->instances[h->edges[first].callee].func].name);
+    return h->syncs[h->instances[h->edges[first].callee].func];
 }
 
 /* The block of a machine instruction: blocks lie in the order of their instructions. */

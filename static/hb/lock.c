@@ -384,6 +384,7 @@ void hb_locks_open(hb *h, bool optional)
     h->locks->matters = base_alloc_zero(h->words, sizeof *h->locks->matters);
     h->locks->changed = base_alloc_zero(h->instance_count, sizeof *h->locks->changed);
     h->locks->effects = base_alloc_zero(h->instance_count, sizeof *h->locks->effects);
+    h->locks->summaries = base_alloc_zero(h->instance_count, sizeof *h->locks->summaries);
     for (uint32_t i = 0; i < h->instance_count; i++) {
         h->locks->instances[i].gain = LOCKSET_ALL;
         lock_summary_changed(h, i);
@@ -413,6 +414,7 @@ void hb_locks_close(hb *h)
     free(h->locks->instances);
     free(h->locks->matters);
     free(h->locks->effects);
+    free(h->locks->summaries);
     free(h->locks->changed);
     lockset_close(&h->locks->table);
     vec_free(&h->locks->sums);

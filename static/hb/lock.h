@@ -38,7 +38,6 @@ typedef struct {
     uint32_t entry; /* held on entry, whoever calls; LOCKSET_ALL: nobody does */
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
     VEC(lock_release) releases;
-    uint64_t summary; /* hash of both, which is all that a call of it depends on: lock_is_known_kind */
     uint32_t *blocks; /* per block: held on entry to it */
     lock_step *steps; /* per call; NULL: none yet */
     lock_sparse *sparse; /* of those that matter; NULL: none yet. With `optional` those of the certain ones, which own them */
@@ -84,6 +83,7 @@ typedef struct hb_locks {
     lock_instance *instances;
     uint64_t *matters; /* the same as lock_instance.matters, as bits: most callees do not, and there are many */
     uint8_t *effects;  /* per instance: LOCK_EFFECT_*, for the same reason */
+    uint64_t *summaries; /* the same: hash of its gain and releases, which is all that a call of it depends on: lock_is_known_kind */
     uint32_t version;  /* grows whenever the summary of an instance changes */
     uint32_t *changed; /* per instance: the version that this began */
     VEC(value_sum) sums; /* of LOCK_VALUE: terms, by number */

@@ -115,7 +115,7 @@ static uint64_t summary_hash(const lock_instance *l)
 
 static bool same_summary(const lock_instance *a, const lock_instance *b)
 {
-    if (a->summary != b->summary || a->gain != b->gain || a->releases.len != b->releases.len) return false;
+    if (a->gain != b->gain || a->releases.len != b->releases.len) return false;
     for (uint32_t i = 0; i < a->releases.len; i++)
         if (!same_release(&a->releases.data[i], &b->releases.data[i])) return false;
     return true;
@@ -126,7 +126,9 @@ bool lock_is_known_kind(const hb *h, lock_kinds *kinds, uint32_t instance, uint3
     if (!hb_instance_code(h, callee)) return false; /* its summary is that of what it calls back */
     if (callee == instance) return false;           /* its summary may change meanwhile */
     for (uint32_t i = 0; i < kinds->count; i++)
-        if (same_summary(&h->locks->instances[callee], &h->locks->instances[kinds->callees[i]])) return true;
+        if (h->locks->summaries[callee] == h->locks->summaries[kinds->callees[i]] &&
+            same_summary(&h->locks->instances[callee], &h->locks->instances[kinds->callees[i]]))
+            return true;
     if (kinds->count < LOCK_KINDS) kinds->callees[kinds->count++] = callee;
     return false;
 }
@@ -134,7 +136,7 @@ bool lock_is_known_kind(const hb *h, lock_kinds *kinds, uint32_t instance, uint3
 void lock_summary_changed(hb *h, uint32_t instance)
 {
     lock_instance *l = &h->locks->instances[instance];
-    l->summary = summary_hash(l);
+    h->locks->summaries[instance] = summary_hash(l);
     bool none = hb_instance_code(h, instance) && l->gain == LOCKSET_EMPTY && !l->releases.len;
     h->locks->effects[instance] = none ? LOCK_EFFECT_NONE : hb_instance_code(h, instance) && l->gain == LOCKSET_ALL ? LOCK_EFFECT_ENDLESS
                                                                                                                     : LOCK_EFFECT_SOME;

@@ -153,6 +153,7 @@ struct hb {
     uint32_t *in_first, *in_edge; /* per instance: edges that lead to it, in in_edge */
     uint32_t *callees_first; /* all instances, callees in front of their callers as far as there is no recursion */
     hb_func *funcs;
+    const sync_entry **syncs; /* per function: hb_sync of its name */
     uint32_t *call_insn;     /* per call */
     VEC(hb_origin) origins;  /* [0]: main */
     uint32_t words;          /* of a set of instances */

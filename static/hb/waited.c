@@ -6,10 +6,17 @@
  * only ever called from such points. A branch on an atomic variable waits, too, as far as anybody can tell, for what it dominates. */
 #include "static/hb/private.h"
 
+typedef struct {
+    uint32_t first, count; /* in hb_waits.calls */
+} wait_span;
+
 typedef struct hb_waits {
     uint64_t *may;     /* instances that may wait */
     uint64_t **entered; /* per origin: instances that it enters only after a wait; NULL: not asked yet */
     map64 known;       /* instance and instruction: what was asked */
+    map64 span_of;     /* instance: in spans */
+    VEC(wait_span) spans;
+    hb_numbers calls;  /* that may wait, by instance; numbers in the function's calls */
 } hb_waits;
 
 void hb_wait_mark(hb *h, uint32_t func, uint32_t insn)
@@ -58,6 +65,22 @@ static void find_may(hb *h)
     vec_free(&work);
 }
 
+/* The calls of an instance that may wait: most of its points are asked about. */
+static wait_span waiting_calls(const hb *h, uint32_t instance)
+{
+    hb_waits *w = h->waits;
+    const hb_func *own = &h->funcs[h->instances[instance].func];
+    uint32_t *known = map_at(&w->span_of, instance);
+    if (*known != MAP_NONE) return w->spans.data[*known];
+    *known = w->spans.len;
+    wait_span span = {.first = w->calls.len};
+    for (uint32_t c = 0; c < own->call_count; c++)
+        if (may_wait(h, instance, &own->calls[c])) vec_push(&w->calls, c);
+    span.count = w->calls.len - span.first;
+    vec_push(&w->spans, span);
+    return span;
+}
+
 static bool find_waited(const hb *h, uint32_t instance, uint32_t insn)
 {
     const lift_func *f = hb_instance_code(h, instance);
@@ -68,10 +91,10 @@ static bool find_waited(const hb *h, uint32_t instance, uint32_t insn)
         uint32_t at = hb_block_of(f, own->waits.data[i]);
         if (at != block && ir_dominates(f->ir, at, block)) return true;
     }
-    for (uint32_t c = 0; hb_bit(h->waits->may, instance) && c < own->call_count; c++) {
-        if (!may_wait(h, instance, &own->calls[c])) continue;
-        uint32_t at = hb_block_of(f, own->calls[c].insn);
-        if (at == block ? own->calls[c].insn < insn : ir_dominates(f->ir, at, block) || hb_goes_on_to(f, at, block)) return true;
+    wait_span span = hb_bit(h->waits->may, instance) ? waiting_calls(h, instance) : (wait_span){0};
+    for (uint32_t i = span.first; i < span.first + span.count; i++) {
+        const uint32_t call = own->calls[h->waits->calls.data[i]].insn, at = hb_block_of(f, call);
+        if (at == block ? call < insn : ir_dominates(f->ir, at, block) || hb_goes_on_to(f, at, block)) return true;
     }
     return false;
 }
@@ -133,6 +156,9 @@ void hb_waits_close(hb *h)
 {
     if (!h->waits) return;
     map_free(&h->waits->known);
+    map_free(&h->waits->span_of);
+    vec_free(&h->waits->spans);
+    vec_free(&h->waits->calls);
     free(h->waits->may);
     for (uint32_t o = 0; o < h->origins.len; o++)
         free(h->waits->entered[o]);
