@@ -9,6 +9,9 @@
  *           of its target is whatever bytes follow, and memory is mapped where it leads to.
  *   trap    a byte that is no instruction, when that memory is taken. Not int3: a debugger keeps its signal for itself.
  *
+ * A breakpoint in the middle of a jump makes it lead anywhere. So with the option -breakpoints each jump displaces one
+ * instruction, and there are traps instead of puns.
+ *
  * All bytes are read before any is written, but for puns, which come last and from the end to the start: their targets
  * are made of bytes that must be final. */
 #include "runtime/probe/emit.h"
@@ -113,6 +116,12 @@ static void add_group(probe_module *m, uint32_t number)
     walk_on(&w);
     g.size = (uint16_t)(w.at - start);
     g.sites = (uint8_t)w.sites;
+    if (probe.report->options.breakpoints) {
+        g.way = g.size >= PROBE_JUMP ? WAY_JUMP : WAY_NONE;
+        g.limit = g.size;
+        m->groups[m->group_count++] = g;
+        return;
+    }
     while (w.at - start < PROBE_JUMP || is_site_close(&w)) {
         const walk before = w;
         if (!walk_on(&w)) break;
@@ -374,7 +383,7 @@ static void write_rest(probe_module *m)
     for (uint32_t i = m->group_count; i-- > 0;) {
         patch_group *g = &m->groups[i];
         if (g->way != WAY_NONE) continue;
-        if (!g->alone && write_pun(m, g)) {
+        if (!g->alone && !probe.report->options.breakpoints && write_pun(m, g)) {
             g->way = WAY_PUN;
         } else if (signal_own_trap()) {
             *(uint8_t *)g->start = PROBE_TRAP;

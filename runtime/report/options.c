@@ -17,6 +17,7 @@ static const option table[] = {
     {"-all", KIND_FLAG, AT(all), 0},
     {"-ask", KIND_TEXT, AT(ask_dir), 0},
     {"-audit", KIND_FLAG, AT(audit), 0},
+    {"-breakpoints", KIND_FLAG, AT(breakpoints), 0},
     {"-exit_code", KIND_NUMBER, AT(exit_code), 255},
     {"-halt_on_error", KIND_FLAG, AT(halt_on_error), 0},
     {"-log", KIND_TEXT, AT(log_dir), 0},
@@ -40,6 +41,8 @@ const char options_help[] =
     "  -halt_on_error       the first report ends the program\n"
     "  -all                 modules without a plan are checked at every access\n"
     "  -audit               report what contradicts the analysis: plans made with their claims are needed\n"
+    "  -breakpoints         a debugger may set breakpoints anywhere: instructions are displaced one by one, which\n"
+    "                       is slower (the embedded engine)\n"
     "  -stack_depth N       frames kept for each access, 0 to 64 (16)\n"
     "  -memory MB           limit of shadow memory (none)\n"
     "  -no_deadlocks        do not watch the order of locks\n"

@@ -38,6 +38,7 @@ typedef struct {
     uint64_t memory;          /* -memory MB, in bytes: limit of shadow memory; 0: none */
     bool all;                 /* -all: modules without a plan are checked at every access */
     bool audit;               /* -audit: accesses that the plans call harmless are checked too (`claim`) */
+    bool breakpoints;         /* -breakpoints: of the bytes that are overwritten, only the first begins an instruction */
     bool halt_on_error;       /* -halt_on_error: the first report ends the process */
     bool stats;               /* -stats: counters at exit */
     bool unchecked;           /* -unchecked: a module whose plan is damaged runs without checks instead of not at all */

@@ -8,7 +8,7 @@ _race_options() {
         ;;
     run)
         echo "--engine --scope --place --state --plan --log --format --output --suppressions --halt-on-error" \
-            "--exit-code --all --audit --unchecked --memory --stack-depth --stats --jobs --help"
+            "--exit-code --all --audit --breakpoints --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
     show) echo "--ir --cfg --pts --callgraph --shb --plan --context --format --all --jobs --help" ;;
     watch) echo "--format --open --suppressions --config --context --incremental --settle --all --changes --jobs --help" ;;

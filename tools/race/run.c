@@ -19,7 +19,7 @@
 
 enum {
     KEY_HELP = 1, KEY_ENGINE, KEY_STATE, KEY_PLAN, KEY_LOG, KEY_EXIT_CODE, KEY_STATS, KEY_JOBS, KEY_FORMAT, KEY_OUTPUT,
-    KEY_SUPPRESSIONS, KEY_HALT, KEY_ALL, KEY_AUDIT, KEY_UNCHECKED, KEY_MEMORY, KEY_DEPTH, KEY_SCOPE, KEY_PLACE
+    KEY_SUPPRESSIONS, KEY_HALT, KEY_ALL, KEY_AUDIT, KEY_UNCHECKED, KEY_MEMORY, KEY_DEPTH, KEY_SCOPE, KEY_PLACE, KEY_BREAKPOINTS
 };
 
 static const cli_option options[] = {
@@ -37,6 +37,7 @@ static const cli_option options[] = {
     {"halt-on-error", 0, KEY_HALT, false},
     {"all", 0, KEY_ALL, false},
     {"audit", 0, KEY_AUDIT, false},
+    {"breakpoints", 0, KEY_BREAKPOINTS, false},
     {"unchecked", 0, KEY_UNCHECKED, false},
     {"memory", 0, KEY_MEMORY, true},
     {"stack-depth", 0, KEY_DEPTH, true},
@@ -283,6 +284,7 @@ static int run(int argc, char **argv)
         case KEY_HALT: r.halt_on_error = true; break;
         case KEY_ALL: r.all = true; break;
         case KEY_AUDIT: r.audit = true; break;
+        case KEY_BREAKPOINTS: r.breakpoints = true; break;
         case KEY_UNCHECKED: r.unchecked = true; break;
         case KEY_EXIT_CODE:
             if (!cli_number(walk.value, 0, 255, &r.exit_code))
@@ -333,6 +335,7 @@ const command command_run = {
             "  --exit-code N       exit code when the program ended with 0 but raced (66)\n"
             "  --all               modules without a plan are checked at every access (dynamorio)\n"
             "  --audit             check also what the analysis calls harmless, and report where it is wrong\n"
+            "  --breakpoints       a debugger may set breakpoints anywhere; slower (probe)\n"
             "  --unchecked         run modules whose plan is damaged without checks instead of refusing\n"
             "  --memory MB         limit of shadow memory (none)\n"
             "  --stack-depth N     frames kept for each access, 0 to 64 (16)\n"

@@ -17,7 +17,7 @@ typedef struct {
     const char *engine, *format, *output, *scope, *place;
     const char *state, *plans, *log, *suppressions; /* plans: given by the user; NULL: ours, in `state` */
     long exit_code, jobs, memory, depth;
-    bool stats, halt_on_error, all, audit, unchecked;
+    bool stats, halt_on_error, all, audit, unchecked, breakpoints;
     char **program; /* its path as given, its arguments, NULL */
 } run_request;
 

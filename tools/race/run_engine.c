@@ -92,6 +92,7 @@ static void add_options(words *w, const run_request *r, const run_paths *paths)
     if (r->stats) add(w, "-stats");
     if (r->all) add(w, "-all");
     if (r->audit) add(w, "-audit");
+    if (r->breakpoints) add(w, "-breakpoints");
     if (r->halt_on_error) add(w, "-halt_on_error");
     if (r->unchecked) add(w, "-unchecked");
     if (!strcmp(r->format, "json")) add(w, "-quiet");
