@@ -3,6 +3,7 @@
  *   type.c       types of objects: of variables, and as far as pointers with types tell, of the heap
  *   declared.c   what accesses are to by declaration: members of structs
  *   name.c       places in the user's words: `stats.curr_conns`, `conn.hits`
+ *   entries.c    accesses by object
  *   race.c       pairs of accesses that nothing orders or guards
  *   member.c     the same of accesses of which only the member is known that they are to
  *   guards.c     locks of accesses, by number; company.c: who runs them

@@ -51,6 +51,14 @@ bool detect_declared_member(const detect *d, const hb_touch *t, detect_known *ou
 void detect_member_name(const detect_member *m, char *to, size_t size);
 uint64_t detect_text_hash(const char *text);
 
+/* --- entries.c ---- */
+typedef struct {
+    uint32_t object, touch, place, extent; /* numbers; `place`: of the touch's */
+} detect_entry;
+typedef VEC(detect_entry) detect_entries;
+/* By object; in an order that a relink does not change. */
+void detect_entries_collect(const detect *d, detect_entries *out);
+
 /* --- guards.c ---- */
 typedef struct {
     VEC(hb_guards) guards; /* by number */

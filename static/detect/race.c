@@ -12,14 +12,6 @@
 
 #include <stdlib.h>
 
-/* Accesses come in the order of ties, which are of the names of functions, and of instructions: who is paired with whom must not
- * depend on what a relink moves. */
-enum { TIE_SHIFT = 20 };
-
-typedef struct {
-    uint32_t object, touch, place, extent;
-} entry;
-
 typedef struct { /* accesses of a group that nothing tells apart */
     uint32_t origin, stance;
     uint32_t set;    /* locks held */
@@ -82,7 +74,7 @@ typedef struct {
     VEC(const hb_extent *) racy; /* what warnings are about */
     VEC(deferred_pair) deferred;
     map64 looks; /* warnings by what the user sees of them */
-    VEC(entry) entries;
+    detect_entries entries;
     VEC(member) members; /* of one object, as are: */
     VEC(class) classes;  /* by group */
     VEC(class_brief) briefs; /* of them */
@@ -92,93 +84,6 @@ typedef struct {
     detect_companies companies;
     hb_numbers *origins_of; /* per instance */
 } search;
-
-typedef struct {
-    uint64_t tie;
-    uint32_t touch, end; /* of one function; or just one */
-} touch_run;
-
-static int by_tie(const void *a, const void *b)
-{
-    const touch_run *x = a, *y = b;
-    if (x->tie != y->tie) return x->tie < y->tie ? -1 : 1;
-    return x->touch < y->touch ? -1 : x->touch > y->touch;
-}
-
-/* By object, each in the order in which they are. */
-static void sort_entries(search *s)
-{
-    uint32_t objects = hb_object_count(s->d->h), count = s->entries.len;
-    uint32_t *first = base_alloc_zero((size_t)objects + 1, sizeof *first);
-    entry *sorted = base_alloc(count * sizeof *sorted);
-    for (uint32_t e = 0; e < count; e++)
-        first[s->entries.data[e].object + 1]++;
-    for (uint32_t o = 0; o < objects; o++)
-        first[o + 1] += first[o];
-    for (uint32_t e = 0; e < count; e++)
-        sorted[first[s->entries.data[e].object]++] = s->entries.data[e];
-    memcpy(s->entries.data, sorted, count * sizeof *sorted);
-    free(sorted);
-    free(first);
-}
-
-static uint64_t tie_of(const detect *d, uint32_t func)
-{
-    uint64_t hash = 0;
-    for (const char *c = d->program->funcs.data[func].name; *c && (*c != '.' || !hash); c++)
-        hash = map_hash(hash + (uint8_t)*c);
-    return hash << TIE_SHIFT;
-}
-
-typedef VEC(touch_run) touch_runs;
-
-/* Accesses of functions of one name, each by its own tie. */
-static void add_touches(const search *s, const touch_run *runs, uint32_t count, touch_runs *out)
-{
-    uint32_t first = out->len;
-    for (uint32_t r = 0; r < count; r++)
-        for (uint32_t t = runs[r].touch; t < runs[r].end; t++)
-            vec_push(out, ((touch_run){runs[r].tie | (s->touches[t].insn & ((1u << TIE_SHIFT) - 1)), t, t + 1}));
-    qsort(out->data + first, out->len - first, sizeof *out->data, by_tie);
-}
-
-/* All accesses by ties: functions by their names, of which there are few, and what they access as it comes, by instruction. */
-static void order_touches(const search *s, uint32_t count, touch_runs *out)
-{
-    touch_runs runs = {0};
-    for (uint32_t t = 0, end; t < count; t = end) {
-        for (end = t + 1; end < count && s->touches[end].func == s->touches[t].func;)
-            end++;
-        vec_push(&runs, ((touch_run){tie_of(s->d, s->touches[t].func), t, end}));
-    }
-    if (runs.len) qsort(runs.data, runs.len, sizeof *runs.data, by_tie);
-    for (uint32_t r = 0, end; r < runs.len; r = end) {
-        for (end = r + 1; end < runs.len && runs.data[end].tie == runs.data[r].tie;)
-            end++;
-        const touch_run *run = &runs.data[r];
-        if (end - r > 1 || s->touches[run->end - 1].insn >> TIE_SHIFT)
-            add_touches(s, run, end - r, out);
-        else
-            vec_push(out, *run);
-    }
-    vec_free(&runs);
-}
-
-static void collect(search *s)
-{
-    uint32_t count;
-    touch_runs runs = {0};
-    s->touches = hb_touches(s->d->h, &count);
-    order_touches(s, count, &runs);
-    for (uint32_t r = 0; r < runs.len; r++)
-        for (uint32_t t = runs.data[r].touch; t < runs.data[r].end; t++) {
-            const hb_place *places = hb_places(s->d->h, &s->touches[t]);
-            for (uint32_t i = 0; i < s->touches[t].place_count; i++)
-                vec_push(&s->entries, (entry){hb_extent_at(s->d->h, places[i].extent)->object, t, i, places[i].extent});
-        }
-    vec_free(&runs);
-    if (s->entries.len) sort_entries(s);
-}
 
 static void find_origins(search *s)
 {
@@ -282,7 +187,7 @@ static void make_groups(search *s, uint32_t first, uint32_t end)
     s->groups.len = s->made.len = s->members.len = 0;
     map64 known = {0};
     for (uint32_t e = first; e < end; e++) {
-        const entry *en = &s->entries.data[e];
+        const detect_entry *en = &s->entries.data[e];
         const hb_touch *t = &s->touches[en->touch];
         const hb_place *place = &hb_places(d->h, t)[en->place];
         hb_point point = {t->instance, t->insn};
@@ -725,7 +630,9 @@ static void mark_waits(const search *s)
 void detect_races(detect *d)
 {
     search s = {.d = d};
-    collect(&s);
+    uint32_t count;
+    s.touches = hb_touches(d->h, &count);
+    detect_entries_collect(d, &s.entries);
     mark_waits(&s);
     find_origins(&s);
     for (uint32_t first = 0, end; first < s.entries.len; first = end) {
