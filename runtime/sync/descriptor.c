@@ -122,10 +122,10 @@ static void acquire_epoll(sync_engine *engine, sync_thread *t, uint32_t epoll)
         const sync_epoll *e = epoll_of(engine, epoll, false);
         if (e) has_sockets = e->has_sockets;
         left = !e ? 0 : left < e->count ? left : e->count;
-        if (left) fd = e->fds[--left];
+        const bool is_any = left != 0;
+        if (is_any) fd = e->fds[--left];
         report_unlock(&engine->lock);
-        if (!e || (!left && !e->count)) break;
-        acquire_channel(engine, t, channel_of(engine, fd));
+        if (is_any) acquire_channel(engine, t, channel_of(engine, fd));
     }
     if (has_sockets) ft_acquire(t->ft, channel(CHANNEL_SOCKETS));
 }

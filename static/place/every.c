@@ -451,7 +451,7 @@ void place_every(lift_module *module, const place_options *options, plan_draft *
     for (uint32_t i = 0; i < module->func_count; i++) {
         p.func = module->funcs[i];
         if (options->only_atomics && !has_atomics(module->img, p.func)) continue;
-        if (!p.func->ir) module->funcs[i]->ir = ir_build(module->img, p.func);
+        if (options->only_atomics && !p.func->ir) module->funcs[i]->ir = ir_build(module->img, p.func);
         if (p.func->guessed)
             leave_function(&p);
         else
