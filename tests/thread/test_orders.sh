@@ -19,9 +19,11 @@ for engine in probe dynamorio; do
         omp_*) options="$options -fopenmp" ;;
         atomics_*) options="$options -latomic" ;;
         esac
+        built=
         for compiler in $compilers; do
             # shellcheck disable=SC2086 # several words
             "$compiler" -g -o "$work/program" "$source" $options 2>/dev/null || continue
+            built=yes
             case $name in
             *_wrong.*)
                 expect 66 "$RACE" run --state "$work/state" "$work/program"
@@ -36,6 +38,7 @@ for engine in probe dynamorio; do
                 ;;
             esac
         done
+        [ -n "$built" ] || fail "$name: none of $compilers builds it"
     done
 done
 finish
