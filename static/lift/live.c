@@ -4,13 +4,15 @@
  * The ABI alone is not a safe ground. gcc's -fipa-ra, on by default, lets a caller keep a value in a caller-saved
  * register across a call to a function of its own file that does not write it. Hence:
  *   - only a call that leaves the module, or an indirect one, ends the life of caller-saved registers;
- *   - at a return, a register that the function never writes is live, and so is one that it pops: clang's preserve_most, and the
- *     slow paths of just-in-time compilers, save what the ABI would let them change.
+ *   - at a return, a register that the function never writes is live, and so is one that it pops: clang's
+ * preserve_most, and the slow paths of just-in-time compilers, save what the ABI would let them change.
  *   - code without a frame description need not keep to the ABI: where it jumps away, anything may be passed (GHC);
- *     and its indirect jumps are shared by functions that are not all known, and have targets that only one of them tells.
- * Other traps: writes of 8 and 16 bits, conditional writes, rep with a count of zero and shifts by zero keep the old
- * value; -pg's mcount and TLS descriptor calls preserve what a call normally does not; retpoline thunks take their
- * target in r11. */
+ *     and its indirect jumps are shared by functions that are not all known, and have targets that only one of them
+ * tells. Nor are the edges all there is: a thread may be unwound from any instruction (asynchronous cancellation, or a
+ * handler that throws, -fnon-call-exceptions). Its landing pad then finds the registers as they are there, and its
+ * caller's those that this function has not saved, even where a loop never ends. Other traps: writes of 8 and 16 bits,
+ * conditional writes, rep with a count of zero and shifts by zero keep the old value; -pg's mcount and TLS descriptor
+ * calls preserve what a call normally does not; retpoline thunks take their target in r11. */
 #include "static/lift/lift.h"
 
 #include <Zydis/Zydis.h>
@@ -42,9 +44,14 @@ typedef struct {
     ZydisDecoder decoder;
     const uint8_t *bytes; /* of the section part last looked at: [at, at + available) */
     uint64_t at, available;
-    uint32_t written; /* registers that some instruction, or some callee outside, writes */
+    uint32_t written;  /* registers that some instruction, or some callee outside, writes */
     uint32_t restored; /* registers that are popped somewhere */
 } live_pass;
+
+typedef struct {
+    uint32_t insn;
+    uint32_t pad; /* block; UINT32_MAX: not one of this function */
+} live_unwind;
 
 /* --- one instruction ---------------------------------------------------------------------------------------------- */
 
@@ -310,6 +317,63 @@ static void live_solve(const lift_func *func, live_block *blocks)
     free(queued);
 }
 
+static bool is_call(const lift_insn *insn)
+{
+    return insn->flow == FLOW_CALL || insn->flow == FLOW_CALL_SLOT || insn->flow == FLOW_CALL_IND;
+}
+
+static uint32_t block_of_pad(const lift_func *func, uint64_t pad)
+{
+    for (uint32_t b = 0; b < func->block_count; b++)
+        if (func->blocks[b].start == pad && func->blocks[b].insn_count) return b;
+    return UINT32_MAX;
+}
+
+typedef VEC(live_unwind) live_unwinds;
+
+/* Instructions from which a thread may be unwound to a landing pad without an edge that says so. */
+static void live_find_unwinds(const live_pass *p, live_unwinds *found)
+{
+    const lift_func *func = p->func;
+    uint64_t last_pad = 0;
+    uint32_t last_block = UINT32_MAX;
+    for (uint32_t i = 0; p->img->pad_count && i < func->insn_count; i++) {
+        const uint64_t pad = is_call(&func->insns[i]) ? 0 : image_landing_pad(p->img, func->insns[i].addr);
+        if (!pad) continue;
+        if (pad != last_pad) last_block = block_of_pad(func, pad);
+        last_pad = pad;
+        vec_push(found, (live_unwind){i, last_block});
+    }
+}
+
+/* What the landing pads read is read at those instructions. True: something was new. */
+static bool live_unwind_all(const live_unwinds *unwinds, const live_block *blocks, live_effect *effects)
+{
+    const uint32_t given = BIT(IR_RAX) | BIT(IR_RDX); /* by the unwinder */
+    bool changed = false;
+    for (uint32_t i = 0; i < unwinds->len; i++) {
+        const live_unwind *u = &unwinds->data[i];
+        const uint32_t read = u->pad == UINT32_MAX ? LIVE_GPRS : blocks[u->pad].in & LIVE_GPRS & ~given;
+        changed |= (read & ~effects[u->insn].use) != 0;
+        effects[u->insn].use |= read;
+    }
+    return changed;
+}
+
+static void live_sum(const lift_func *func, const live_effect *effects, live_block *blocks)
+{
+    for (uint32_t b = 0; b < func->block_count; b++) {
+        const lift_block *block = &func->blocks[b];
+        live_effect *whole = &blocks[b].effect;
+        *whole = (live_effect){0, 0};
+        for (uint32_t i = block->insn_count; i-- > 0;) {
+            live_effect e = effects[block->first_insn + i];
+            whole->use = e.use | (whole->use & ~e.kill);
+            whole->kill |= e.kill;
+        }
+    }
+}
+
 /* Requires func's blocks, edges and preds. Leaves ir->live. */
 void ir_liveness(const image *img, ir_func *ir)
 {
@@ -325,16 +389,17 @@ void ir_liveness(const image *img, ir_func *ir)
             bool returns = block->end_kind != END_NORETURN || i + 1 < block->insn_count;
             effects[block->first_insn + i] = live_instruction(&pass, &func->insns[block->first_insn + i], returns);
         }
-        live_effect *whole = &blocks[b].effect;
-        for (uint32_t i = block->insn_count; i-- > 0;) {
-            live_effect e = effects[block->first_insn + i];
-            whole->use = e.use | (whole->use & ~e.kill);
-            whole->kill |= e.kill;
-        }
     }
     for (uint32_t b = 0; b < func->block_count; b++) /* needs all that is written */
         blocks[b].beyond = live_beyond(&pass, &func->blocks[b]);
-    live_solve(func, blocks);
+    live_unwinds unwinds = {0};
+    live_find_unwinds(&pass, &unwinds);
+    do {
+        live_sum(func, effects, blocks);
+        live_solve(func, blocks);
+    } while (live_unwind_all(&unwinds, blocks, effects));
+    vec_free(&unwinds);
+    const uint32_t callers = LIVE_SAVED & ~pass.written;
 
     ir->live = arena_alloc(&ir->memory, (size_t)func->insn_count * sizeof *ir->live);
     for (uint32_t b = 0; b < func->block_count; b++) {
@@ -343,7 +408,7 @@ void ir_liveness(const image *img, ir_func *ir)
         for (uint32_t i = block->insn_count; i-- > 0;) {
             live_effect e = effects[block->first_insn + i];
             live = e.use | (live & ~e.kill);
-            ir->live[block->first_insn + i] = live;
+            ir->live[block->first_insn + i] = live | callers;
         }
     }
     free(effects);
