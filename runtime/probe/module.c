@@ -76,11 +76,30 @@ static report_module *report_entry(const char *path, uint64_t start, uint64_t en
     return report_module_add(probe.report, path, start, end);
 }
 
-static void use_plan(probe_module *m, const char *path)
+/* Does the loader still write into its code? It says that its list is consistent before it relocates what is new. */
+static bool will_be_relocated(const struct dl_phdr_info *info)
+{
+    if (!probe.ready) return false; /* the first modules are relocated */
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL)) return true;
+    }
+    return false;
+}
+
+static void use_plan(probe_module *m, const struct dl_phdr_info *info, const char *path)
 {
     report_module *r = m->report;
     const char *why = r->plan ? unable(r->plan) : NULL;
-    if (!why && r->plan && r->plan->site_count && !r->is_modelled && !probe.disabled) {
+    const bool has_sites = !why && r->plan && r->plan->site_count && !r->is_modelled && !probe.disabled;
+    if (has_sites && will_be_relocated(info)) {
+        if (!m->told)
+            report_say(probe.report,
+                       "%s: has relocations in its code: it runs unchecked (--engine dynamorio checks it)", path);
+        m->told = true; /* not again when it comes back */
+    } else if (has_sites) {
         m->code.plan = r->plan;
         m->code.bias = r->bias;
         m->code.first_site = r->first_site;
@@ -127,7 +146,7 @@ static void add_module(const struct dl_phdr_info *info, const char *path, uint64
     __atomic_store_n(&m->loaded, true, __ATOMIC_RELEASE);
     if (is_program && !r->plan && !r->refused && !probe.is_child && !probe.report->options.ask_dir)
         report_say(probe.report, "%s: no plan in %s: it runs unchecked", path, probe.report->options.plan_dir);
-    use_plan(m, path);
+    use_plan(m, info, path);
 }
 
 static int event_module(struct dl_phdr_info *info, size_t size, void *context)
@@ -251,7 +270,8 @@ static void event_writable(uint64_t start, uint64_t end)
     sys_lock(&probe.module_lock);
     for (; m; m = m->next)
         if (m->loaded && m->group_count && has_code(m, start, end) && patch_undo(m))
-            report_say(probe.report, "%s makes its own code writable: from here on it runs unchecked (--engine dynamorio checks it)",
+            report_say(probe.report,
+                       "%s makes its own code writable: from here on it runs unchecked (--engine dynamorio checks it)",
                        m->report->name);
     sys_unlock(&probe.module_lock);
 }

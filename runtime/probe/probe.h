@@ -162,7 +162,7 @@ typedef struct probe_module {
     struct probe_module *next; /* newest first */
     report_module *report;
     uint64_t start, end; /* where it is loaded */
-    bool loaded, counted;
+    bool loaded, counted, told;
     uint32_t seen;                 /* in which scan */
     patch_text texts[PATCH_TEXTS]; /* its code */
     uint32_t text_count;

@@ -103,7 +103,9 @@ static bool open_log(log_file *f, int flags)
     long fd =
         sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666, 0, 0);
     if (fd < 0) return false;
-    long high = sys_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FILE, 0, 0, 0);
+    long high = -1;
+    for (int from = HIGH_FILE; high < 0 && from > fd; from /= 2) /* as far as the limit (ulimit -n) allows */
+        high = sys_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from, 0, 0, 0);
     if (high >= 0) {
         sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = high;

@@ -17,11 +17,12 @@
 #include <sys/syscall.h>
 
 /* What the engine calls while the program runs, and in the end. */
-static const int ours[] = {SYS_getpid,      SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_rt_tgsigqueueinfo,
-                           SYS_sched_yield, SYS_mmap,   SYS_munmap,         SYS_madvise,      SYS_process_vm_readv,
-                           SYS_membarrier,  SYS_write,  SYS_fstat,          SYS_openat,       SYS_fcntl,
-                           SYS_close,       SYS_read,   SYS_readlinkat,     SYS_getrlimit,    SYS_prlimit64,
-                           SYS_exit_group};
+static const int ours[] = {SYS_getpid,      SYS_gettid,    SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_rt_tgsigqueueinfo,
+                           SYS_sched_yield, SYS_mmap,      SYS_munmap,         SYS_madvise,      SYS_process_vm_readv,
+                           SYS_membarrier,  SYS_write,     SYS_fstat,          SYS_openat,       SYS_fcntl,
+                           SYS_close,       SYS_read,      SYS_readlinkat,     SYS_getrlimit,    SYS_prlimit64,
+                           SYS_exit_group,  SYS_brk,       SYS_clock_gettime,  SYS_getcwd,       SYS_lseek,
+                           SYS_mremap,      SYS_nanosleep, SYS_mprotect,       SYS_tgkill};
 enum { WORDS = 16, UNKNOWN = 0x7fff0000 ^ 1 };
 
 static bool is_taken(const struct sock_filter *i, uint32_t a, uint32_t x)
@@ -121,7 +122,7 @@ static bool leaves_us(const struct sock_fprog *p)
 static void restrict_calls(bool is_strict, uint64_t filter)
 {
     struct sock_fprog p;
-    if (!process_is_own() || probe.disabled) return; /* a child of vfork has its parent's memory */
+    if (!process_is_own() || probe.disabled) return;             /* a child of vfork has its parent's memory */
     if (!is_strict && !probe_peek(&p, filter, sizeof p)) return; /* the kernel will say so */
     if (!is_strict && leaves_us(&p)) return;
     process_seal("it forbids system calls (seccomp) that checks may need");

@@ -61,22 +61,30 @@ int cli_help(const command *c)
     return cli_finish(EXIT_CLEAN);
 }
 
+static struct { /* as they were given to us */
+    bool was_closed[3];
+    void (*pipe)(int), (*file_size)(int);
+} given;
+
 void cli_prepare(void)
 {
     for (int fd = 0; fd < 3; fd++) {
         if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
         /* The wrong way round on purpose: using it must fail as if it were still closed. */
+        given.was_closed[fd] = true;
         int null = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
         if (null >= 0 && null != fd) close(null);
     }
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that must not grow is an error like a full disk */
+    given.pipe = signal(SIGPIPE, SIG_IGN);
+    given.file_size = signal(SIGXFSZ, SIG_IGN); /* a file that must not grow is an error like a full disk */
 }
 
-void cli_restore_signals(void)
+void cli_restore(void)
 {
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGPIPE, given.pipe);
+    signal(SIGXFSZ, given.file_size);
+    for (int fd = 0; fd < 3; fd++)
+        if (given.was_closed[fd]) close(fd);
 }
 
 /* --- the command line --------------------------------------------------------------------------------------------- */

@@ -48,9 +48,9 @@ int cli_finish(int code);
 /* Prints the help of a subcommand; each has an option --help that returns through here. */
 int cli_help(const command *c);
 
-/* SIGPIPE is ignored in the whole command (a closed pipe is an error as above). A subcommand that starts a program
- * restores the default in the child before exec, since ignored signals are inherited. */
-void cli_restore_signals(void);
+/* SIGPIPE is ignored in the whole command (a closed pipe is an error as above), and descriptors 0 to 2 are open. A subcommand
+ * that starts a program undoes both in the child before exec: it gets what we were given. */
+void cli_restore(void);
 
 /* Called once, first: makes sure that descriptors 0 to 2 are open, so that no file of ours is taken for stdout. */
 void cli_prepare(void);

@@ -88,6 +88,12 @@ static char *absolute(const char *path)
 {
     char *real = realpath(path, NULL);
     if (!real) cli_error("%s: %s", path, strerror(errno));
+    for (const char *c = real; c && *c; c++)
+        if ((unsigned char)*c < ' ') { /* what is read as text may not have them: logs would be looked for elsewhere */
+            cli_error("%s: control characters in this path cannot be handed to an engine: choose another (--state, --log, --plan)", path);
+            free(real);
+            return NULL;
+        }
     return real;
 }
 
@@ -128,7 +134,7 @@ static int prepare(run_request *r, run_paths *p)
     char *argument, *script = p->program;
     if (code == EXIT_CLEAN && is_script(&p->program, &argument))
         use_interpreter(r, p->program, script, argument);
-    else if (code == EXIT_CLEAN && !r->plans)
+    else if (code == EXIT_CLEAN && (!r->plans || !strcmp(r->engine, "probe"))) /* with plans, DynamoRIO can run static ones */
         code = run_plan_program(r, p->program, plans);
     if (code == EXIT_CLEAN && !(p->plans = absolute(plans))) code = EXIT_USAGE;
     if (code == EXIT_CLEAN && r->suppressions && !(p->suppressions = absolute(r->suppressions))) code = EXIT_USAGE;
@@ -138,7 +144,7 @@ static int prepare(run_request *r, run_paths *p)
     if (code == EXIT_CLEAN) log = r->log ? base_format("%s", r->log) : temporary(r->state, "log");
     if (code == EXIT_CLEAN && !r->plans) ask = temporary(r->state, "ask");
     if (code == EXIT_CLEAN && (!log || !(p->log = absolute(log)))) code = EXIT_USAGE;
-    if (code == EXIT_CLEAN && ask) p->ask = absolute(ask);
+    if (code == EXIT_CLEAN && ask && !(p->ask = absolute(ask))) code = EXIT_USAGE;
     free(plans);
     free(log);
     free(ask);
@@ -182,11 +188,11 @@ static int conclude(const run_request *r, const run_paths *p, int status)
 }
 
 /* Shadow memory is a multiple of the program's, and reserved in large pieces. */
-static bool has_room(void)
+static bool has_room(int resource)
 {
     const rlim_t wanted = (rlim_t)16 << 30;
     struct rlimit limit;
-    return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
+    return getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
 }
 
 /* What would otherwise be found out when the program has run. */
@@ -209,9 +215,11 @@ static int run_program(run_request *r)
         free(p.program);
         return EXIT_USAGE;
     }
-    if (!has_room()) {
+    const bool has_space = has_room(RLIMIT_AS);
+    if (!has_space || !has_room(RLIMIT_DATA)) {
         free(p.program);
-        return cli_error("%s: the limit of address space (ulimit -v) leaves no room for shadow memory", r->program[0]);
+        return cli_error("%s: the limit of %s leaves no room for shadow memory", r->program[0],
+                         has_space ? "data (ulimit -d)" : "address space (ulimit -v)");
     }
     run_block_signals(&p);
     int code = prepare(r, &p);

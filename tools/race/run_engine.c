@@ -145,6 +145,11 @@ static int prepare_probe(const run_request *r, const run_paths *paths)
 {
     char *library = find_library("librace_probe.so");
     if (!library) return cli_error("no librace_probe.so found: this build has no embedded engine");
+    if (library[strcspn(library, " :")]) { /* the loader would take it for several, and run the program without it */
+        cli_error("%s: cannot be preloaded from a folder with a blank or a colon in its name: put race elsewhere", library);
+        free(library);
+        return EXIT_USAGE;
+    }
     words w = {0};
     add_options(&w, r, paths);
     char *options = joined(&w);
@@ -193,7 +198,7 @@ pid_t run_start(const run_request *r, const run_paths *paths)
     pid_t child = fork();
     if (child == 0) {
         sigprocmask(SIG_SETMASK, &paths->signals, NULL);
-        cli_restore_signals();
+        cli_restore();
         if (!probe || prepare_probe(r, paths) == EXIT_CLEAN) {
             const char *file = probe ? paths->program : w.data[0];
             execv(file, w.data);

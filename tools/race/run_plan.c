@@ -180,21 +180,38 @@ static const char *sanitizer_of(const image *img)
     return NULL;
 }
 
+/* musl has not all that the embedded engine takes from glibc, and its loader would end the program. */
+static bool needs_musl(const image *img)
+{
+    for (uint32_t i = 0; i < img->needed_count; i++)
+        if (!strcmp(img->needed[i], "libc.so") || !strncmp(img->needed[i], "libc.musl", strlen("libc.musl"))) return true;
+    return false;
+}
+
+/* Programs of which nothing would be seen, or that would not start. */
+static int check_form(const run_request *r, const char *program, const image *img)
+{
+    const bool probe = !strcmp(r->engine, "probe");
+    if (img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE) return cli_error("%s: not a program", program);
+    if (!img->needed_count)
+        return cli_error("%s: statically linked: its synchronisation cannot be seen: link it dynamically, or use race check",
+                         program);
+    if (probe && needs_musl(img))
+        return cli_error("%s: linked with musl: link it with glibc, or use --engine dynamorio", program);
+    if (probe && sanitizer_of(img))
+        return cli_error("%s: needs %s, which must be loaded before anything else: build it without sanitizers", program,
+                         sanitizer_of(img));
+    return EXIT_CLEAN;
+}
+
 int run_plan_program(const run_request *r, const char *program, const char *plans)
 {
     image *img;
     race_error error;
     if (image_open(program, &img, &error) < 0) return cli_error("%s", error.text);
-    int code;
-    if (img->kind != IMAGE_EXEC && img->kind != IMAGE_PIE)
-        code = cli_error("%s: not a program", program);
-    else if (!img->needed_count)
-        code = cli_error("%s: statically linked: its synchronisation cannot be seen: link it dynamically, or use race check", program);
-    else if (sanitizer_of(img) && !strcmp(r->engine, "probe"))
-        code = cli_error("%s: needs %s, which must be loaded before anything else: build it without sanitizers", program, sanitizer_of(img));
-    else
-        code = plan_image(r, img, plans, false);
-    if (code == EXIT_CLEAN) code = plan_libraries(r, program, plans);
+    int code = check_form(r, program, img);
+    if (code == EXIT_CLEAN && !r->plans) code = plan_image(r, img, plans, false);
+    if (code == EXIT_CLEAN && !r->plans) code = plan_libraries(r, program, plans);
     image_close(img);
     return code;
 }
