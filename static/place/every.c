@@ -154,6 +154,8 @@ static fate judge(const placer *p, uint64_t at, const place_insn *insn, place_op
     if (constant) return FATE_READ_ONLY;
     if (is_control_block(a)) return FATE_LOCAL;
     bool atomic = access && access->flags & IR_ATOMIC;
+    const bool is_string = a->count != 1; /* that is how many atomics at once are made, not how one is accessed */
+    if (is_string && !atomic) return FATE_CHECK;
     if (atomic || (fixed && (is_atomic_variable(img, addr, a->size) || is_guard(img, addr))) || p->is_atomic ||
         is_in_atomic_source(img, at) || (access && place_is_atomic(&p->declared, at, a))) {
         make_sync(a);

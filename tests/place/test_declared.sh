@@ -81,4 +81,31 @@ strip program
 checks=$((checks + 1))
 "$RACE" show --plan ./program >plan || fail "no plan"
 ! grep -q synchronise plan || fail "without debug information: $(grep synchronise plan | head -1)"
+# Many are made at once by a string instruction, which no synchronisation can be said of: the plan must be one all the same.
+cat >made.cpp <<'END'
+#include <atomic>
+#include <new>
+struct table {
+    std::atomic<int *> cells[64];
+};
+__attribute__((noinline)) void make(void *at)
+{
+    auto *first = (std::atomic<int *> *)at;
+    for (auto *p = first; p != first + 64; p++) new (p) std::atomic<int *>(nullptr);
+}
+static table made;
+int main(int argc, char **)
+{
+    make(&made);
+    return made.cells[argc].load() != nullptr;
+}
+END
+for options in "-O2 -g" "-Os -g"; do
+    # shellcheck disable=SC2086 # they are several
+    g++ $options made.cpp -o made 2>build || fail "$(head -1 build)"
+    objdump -d made | grep -q 'rep stos' || echo "g++ $options: no string instruction"
+    rm -rf plans && mkdir plans
+    expect 0 "$RACE_TOOLS/makeplan" plans ./made
+    expect 0 "$RACE" show --plan plans/*.plan
+done
 finish
