@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 7 }; /* also for plans that are only better: old ones would go on being used */
+enum { PLAN_VERSION = 8 }; /* also for plans that are only better: old ones would go on being used */
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
