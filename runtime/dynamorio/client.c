@@ -159,6 +159,7 @@ static void event_process_exit(void)
 {
     report_summary(client.report);
     report_close(client.report);
+    upper_exit();
     insert_exit();
     thread_events_exit();
     module_exit();
@@ -220,7 +221,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[])
     client.wrap_lock = dr_mutex_create();
     ft_set_limits(client.core, &(ft_limits){.shadow_bytes = options.memory});
     module_init();
-    if (!insert_init() || !thread_events_init()) refuse("DynamoRIO's extensions do not start");
+    if (!insert_init() || !upper_init() || !thread_events_init()) refuse("DynamoRIO's extensions do not start");
     dr_register_fork_init_event(event_fork);
     dr_register_nudge_event(event_nudge, id);
     client_register_exit_event(event_process_exit);

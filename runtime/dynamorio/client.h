@@ -9,6 +9,7 @@
  *   thread.c    threads: birth, death, names; system calls that matter
  *   mask.c      signal masks: what the program blocks is blocked in the kernel
  *   leave.c     signals that arrive while a thread is in a call from the code cache
+ *   upper.c     upper halves of vector registers that DynamoRIO has restored
  *   wrap.c      calls of the functions of the sync table, of callbacks and handlers
  *
  * Code without planned sites is left as it is. Captures are not done: a plan that has any is refused. */
@@ -37,7 +38,18 @@
 #endif
 
 enum { CLIENT_REP_ACTIONS = 4, CLIENT_ENTRIES = 1024, CLIENT_WATCHED = 4096, CLIENT_RETURNS = 256 };
-enum { RAW_THREAD, RAW_ADDRESS, RAW_SLOTS }; /* ft_thread; address of the access that a call is made for */
+enum { /* words of a thread that inlined code reads and writes */
+    RAW_THREAD,  /* ft_thread */
+    RAW_ADDRESS, /* of the access that a call is made for */
+    RAW_USED,    /* DynamoRIO has restored vector registers: so many blocks until we look at them; upper.c */
+    RAW_ZERO,    /* their upper halves were zero then */
+    RAW_SLOTS
+};
+enum { CLIENT_PATIENCE = 32 }; /* what RAW_USED is set to */
+
+/* What all events that shape blocks return. Translations are stored for every block: otherwise a signal that arrives in one makes
+ * DynamoRIO build it again to find out where it is, with locks that can deadlock when the program forks meanwhile. */
+#define CLIENT_EMIT DR_EMIT_STORE_TRANSLATIONS
 
 typedef struct { /* a repeated string instruction, between its two halves */
     uint64_t addr, count;
@@ -110,6 +122,14 @@ static inline client_thread *client_thread_of(void *drcontext)
     return drmgr_get_tls_field(drcontext, client.tls_field);
 }
 
+/* For all that runs between two pieces of the program: vector registers are restored behind it. */
+static inline client_thread *client_called(void *drcontext)
+{
+    client_thread *t = client_thread_of(drcontext);
+    t->raw[RAW_USED] = CLIENT_PATIENCE;
+    return t;
+}
+
 /* client.c */
 long client_system_call(long number, long a, long b, long c, long d); /* -errno on error */
 
@@ -145,6 +165,10 @@ void mask_after_call(client_thread *t);
 /* leave.c */
 void leave_init(client_thread *t);
 void leave_if_signalled(void *drcontext, client_thread *t, app_pc next);
+
+/* upper.c */
+bool upper_init(void);
+void upper_exit(void);
 
 /* expr.c */
 opnd_t expr_operand(const plan_action *action, const report_module *module, bool *usable);

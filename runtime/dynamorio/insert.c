@@ -35,7 +35,7 @@ static void check(client_thread *t, bool is_write, uint64_t addr, uint64_t size,
 static void on_access(bool is_write, ft_site site, uint size, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     check(t, is_write, t->raw[RAW_ADDRESS], size, site);
     leave_if_signalled(drcontext, t, pc);
 }
@@ -61,7 +61,7 @@ static dr_mcontext_t program_registers(void *drcontext)
 static void on_check(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     if (!client.core->concurrent || !t->ft) return;
     if (t->sync.waiting) sync_settle(&t->sync);
     dr_mcontext_t mc = program_registers(drcontext);
@@ -76,7 +76,7 @@ static void on_rep_before(const report_module *module, const plan_action *a, uin
 {
     const uint64_t direction_flag = 1 << 10;
     void *drcontext = dr_get_current_drcontext();
-    client_rep *rep = &client_thread_of(drcontext)->rep[number];
+    client_rep *rep = &client_called(drcontext)->rep[number];
     dr_mcontext_t mc = program_registers(drcontext);
     rep->addr = expr_address(a, module, &mc);
     rep->count = expr_value(a->counter, &mc);
@@ -87,7 +87,7 @@ static void on_rep_before(const report_module *module, const plan_action *a, uin
 static void on_rep_after(const plan_action *a, ft_site site, uint number, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     const client_rep *rep = &t->rep[number];
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t done = rep->count - expr_value(a->counter, &mc);
@@ -99,7 +99,7 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number, app_pc
 static void on_atomic_before(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     dr_mcontext_t mc = program_registers(drcontext);
     t->atomic = expr_address(a, module, &mc);
     if (t->ft && a->flags & PLAN_RELEASE) ft_atomic_before(t->ft, t->atomic);
@@ -108,7 +108,7 @@ static void on_atomic_before(const report_module *module, const plan_action *a, 
 
 static void on_atomic_after(const report_module *module, const plan_action *a, ft_site site, app_pc pc)
 {
-    client_thread *t = client_thread_of(dr_get_current_drcontext());
+    client_thread *t = client_called(dr_get_current_drcontext());
     if (t->ft) ft_atomic_after(t->ft, t->atomic);
 }
 
@@ -296,10 +296,6 @@ static void put_entry(void *dc, instrlist_t *block, instr_t *where, const sync_r
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-/* Translations are stored for every block: otherwise a signal that arrives in one makes DynamoRIO build it again to
- * find out where it is, with locks that can deadlock when the program forks meanwhile. */
-static const dr_emit_flags_t EMIT = DR_EMIT_STORE_TRANSLATIONS;
-
 /* A block that grows beyond 64 KB ends the program, and each check adds some 300 bytes: the rest becomes a block of its own. */
 static void shorten(void *drcontext, instrlist_t *block)
 {
@@ -320,7 +316,7 @@ static dr_emit_flags_t event_shape(void *drcontext, void *tag, instrlist_t *bloc
     const bool has_plan = m && m->is_checked, is_loose = client.report->options.all && !has_plan && loose_wants(m);
     if (has_plan || is_loose) shorten(drcontext, block);
     if (is_loose) drutil_expand_rep_string(drcontext, block); /* each repetition becomes one of its own */
-    return EMIT;
+    return CLIENT_EMIT;
 }
 
 static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace, bool translating,
@@ -332,7 +328,7 @@ static dr_emit_flags_t event_analysis(void *drcontext, void *tag, instrlist_t *b
         wrap_block(dr_fragment_app_pc(tag), m);
     }
     *module = m && m->is_checked ? m : loose_wants(m) ? &client.loose : NULL;
-    return EMIT;
+    return CLIENT_EMIT;
 }
 
 static void insert_site(void *drcontext, instrlist_t *block, instr_t *instr, bool translating, const report_module *m)
@@ -356,7 +352,7 @@ static void insert_site(void *drcontext, instrlist_t *block, instr_t *instr, boo
 static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
                                     bool translating, void *module)
 {
-    if (!instr_is_app(instr)) return EMIT;
+    if (!instr_is_app(instr)) return CLIENT_EMIT;
     if (drmgr_is_first_instr(drcontext, instr)) {
         const sync_row *row = wrap_entry(instr_get_app_pc(instr));
         if (row && sync_is_only_ranges(row)) put_entry(drcontext, block, instr, row);
@@ -365,19 +361,19 @@ static dr_emit_flags_t event_insert(void *drcontext, void *tag, instrlist_t *blo
         loose_insert(drcontext, block, instr);
     else if (module)
         insert_site(drcontext, block, instr, translating, module);
-    return EMIT;
+    return CLIENT_EMIT;
 }
 
 /* Before drwrap, which has a lock while it tells of a call. */
 static dr_emit_flags_t event_prepare(void *drcontext, void *tag, instrlist_t *block, instr_t *instr, bool for_trace,
                                      bool translating, void *unused)
 {
-    if (!instr_is_app(instr) || !drmgr_is_first_instr(drcontext, instr)) return EMIT;
+    if (!instr_is_app(instr) || !drmgr_is_first_instr(drcontext, instr)) return CLIENT_EMIT;
     const sync_row *row = wrap_entry(instr_get_app_pc(instr));
     if (row && !sync_is_only_ranges(row))
         dr_insert_clean_call_ex(drcontext, block, instr, (void *)wrap_prepare, DR_CLEANCALL_READS_APP_CONTEXT, 1,
                                 OPND_CREATE_INTPTR(row));
-    return EMIT;
+    return CLIENT_EMIT;
 }
 
 /* When a trace is made, DynamoRIO takes the block that it begins with out of the cache, and frees it when every thread has left the
@@ -386,6 +382,7 @@ static dr_emit_flags_t event_prepare(void *drcontext, void *tag, instrlist_t *bl
  * traces end. */
 static dr_custom_trace_action_t event_trace_end(void *drcontext, void *trace_tag, void *next_tag)
 {
+    client_called(drcontext);
     return CUSTOM_TRACE_DR_DECIDES;
 }
 

@@ -10,7 +10,7 @@
 static void on_atomic_before(ft_site site, uint size, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     t->atomic = t->raw[RAW_ADDRESS];
     if (t->ft) ft_atomic_before(t->ft, t->atomic);
     leave_if_signalled(drcontext, t, pc);
@@ -18,7 +18,7 @@ static void on_atomic_before(ft_site site, uint size, app_pc pc)
 
 static void on_atomic_after(void)
 {
-    client_thread *t = client_thread_of(dr_get_current_drcontext());
+    client_thread *t = client_called(dr_get_current_drcontext());
     if (t->ft) ft_atomic_after(t->ft, t->atomic);
 }
 

@@ -113,6 +113,7 @@ static void event_thread_init(void *drcontext)
     drmgr_set_tls_field(drcontext, client.tls_field, t);
     t->raw = (uint64_t *)(void *)(dr_get_dr_segment_base(client.raw_segment) + client.raw_offset);
     set_raw_thread(t, t->ft);
+    client_called(drcontext);
     leave_init(t);
     mask_begin(drcontext, t);
 }
@@ -219,7 +220,7 @@ static bool event_filter_syscall(void *drcontext, int number)
 
 static bool event_before_syscall(void *drcontext, int number)
 {
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     if (!mask_before_call(drcontext, t, number)) return false;
     if (number == SYS_clone || number == SYS_clone3) before_clone(drcontext, t, number);
     if (!t->ft && number != SYS_exit_group && number != SYS_rt_sigaction) return true;
@@ -239,7 +240,7 @@ static bool event_before_syscall(void *drcontext, int number)
 
 static void event_after_syscall(void *drcontext, int number)
 {
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     dr_syscall_result_info_t info = {.size = sizeof info};
     mask_after_call(t);
     if (!dr_syscall_get_result_ex(drcontext, &info)) return;

@@ -110,7 +110,7 @@ typedef struct {
 static void before_call(void *wrapcxt, void **user_data)
 {
     void *drcontext = drwrap_get_drcontext(wrapcxt);
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     const sync_row *row = *user_data;
     *user_data = NULL;
     if (!t->ft) return;
@@ -143,7 +143,7 @@ static void before_call(void *wrapcxt, void **user_data)
 static void after_call(void *wrapcxt, void *user_data)
 {
     void *drcontext = wrapcxt ? drwrap_get_drcontext(wrapcxt) : dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     table_call *kept = user_data;
     if (!kept) return;
     sync_call *call = &kept->call;
@@ -163,7 +163,7 @@ static void after_call(void *wrapcxt, void *user_data)
 void wrap_entered(const sync_row *row, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER | DR_MC_CONTROL};
     uint64_t return_address;
     if (!t->ft || !dr_get_mcontext(drcontext, &mc)) return;
@@ -216,7 +216,7 @@ typedef struct {
 static void before_watched(void *wrapcxt, void **user_data)
 {
     void *drcontext = drwrap_get_drcontext(wrapcxt);
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     const dr_mcontext_t *mc = drwrap_get_mcontext_ex(wrapcxt, DR_MC_INTEGER | DR_MC_CONTROL);
     const watched_call w = {.pending = {.function = (uint64_t)drwrap_get_func(wrapcxt),
                                         .sp = mc->xsp,
@@ -236,7 +236,7 @@ static void before_watched(void *wrapcxt, void **user_data)
 static void after_watched(void *wrapcxt, void *user_data)
 {
     void *drcontext = wrapcxt ? drwrap_get_drcontext(wrapcxt) : dr_get_current_drcontext();
-    client_thread *t = client_thread_of(drcontext);
+    client_thread *t = client_called(drcontext);
     watched_call *w = user_data;
     if (!w) return;
     remove_pending(t, &w->pending);
@@ -314,7 +314,7 @@ void wrap_prepare(const sync_row *row)
 {
     void *drcontext = dr_get_current_drcontext();
     dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER};
-    if (!client_thread_of(drcontext)->ft || !dr_get_mcontext(drcontext, &mc)) return;
+    if (!client_called(drcontext)->ft || !dr_get_mcontext(drcontext, &mc)) return;
     sync_call call;
     set_arguments(&call, &mc);
     sync_watch kind;
@@ -336,7 +336,7 @@ void wrap_watch(void *context, uint64_t function, sync_watch kind)
 static void before_handler(void *wrapcxt, void **user_data)
 {
     (void)user_data;
-    client_thread *t = client_thread_of(drwrap_get_drcontext(wrapcxt));
+    client_thread *t = client_called(drwrap_get_drcontext(wrapcxt));
     if (t->ft) sync_signalled(&client.sync, &t->sync, (int)(ptr_int_t)drwrap_get_arg(wrapcxt, 0));
 }
 
