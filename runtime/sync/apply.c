@@ -62,6 +62,8 @@ static sync_watch watch_of(const sync_row *row, uint8_t *argument)
     case SYNC_TASK_LOOP:
     case SYNC_TASK_ALLOC:
         return SYNC_WATCH_TASK;
+    case SYNC_TARGET:
+        return row->object == SYNC_NO_ARG ? 0 : SYNC_WATCH_TASK;
     case SYNC_COMBINE:
         return row->object == SYNC_NO_ARG ? 0 : SYNC_WATCH_COMBINE;
     default:
@@ -75,11 +77,12 @@ bool sync_watches(const sync_row *row)
     return watch_of(row, &argument) != 0;
 }
 
-uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind)
+uint8_t sync_watched(const sync_engine *engine, const sync_call *call, sync_watch *kind)
 {
     uint8_t argument;
-    *kind = watch_of(row, &argument);
-    return *kind ? args[argument] : 0;
+    *kind = watch_of(call->row, &argument);
+    if (call->row->meaning == SYNC_TARGET && !openmp_is_task(engine, call)) *kind = 0;
+    return *kind ? argument : SYNC_NO_ARG;
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */

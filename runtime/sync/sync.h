@@ -93,7 +93,8 @@ typedef enum {
     SYNC_TASK_DONE, /* a task is done, although its function may have returned long ago */
     SYNC_TASK_ALLOC, /* libomp's: a kmp_task_t for function `object`; returned, of arguments 3 and 4 bytes together */
     SYNC_TASK_GROUP, /* waits for tasks, and calls functions of the program with what they did */
-    SYNC_TARGET,     /* waits for the dependences, if there are any, in word `third` of the arguments on the stack; may call the program */
+    SYNC_TARGET,     /* libgomp's: runs function `object`, if there is one, after the dependences, if there are any, in word `third` of
+                        the arguments on the stack; the flags, the argument before them, may make it a task */
     SYNC_COMBINE,    /* each thread of the team gives data, and function `object` may work on all of them */
 
     SYNC_MEANINGS
@@ -172,8 +173,10 @@ static inline bool sync_reads_itself(const sync_row *row)
 
 typedef enum { SYNC_WATCH_ONCE = 1, SYNC_WATCH_REGION, SYNC_WATCH_FORK_CALL, SYNC_WATCH_TASK, SYNC_WATCH_COMBINE } sync_watch;
 
-/* The function that a call of this row will have watched, known by its arguments alone; 0: none. */
-uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind);
+typedef struct sync_call sync_call;
+typedef struct sync_engine sync_engine;
+/* The argument of a call that is a function which is to be watched, of which row, args and stack are filled in; SYNC_NO_ARG: none. */
+uint8_t sync_watched(const sync_engine *engine, const sync_call *call, sync_watch *kind);
 bool sync_watches(const sync_row *row); /* does it ever? */
 
 enum { SYNC_DEPENDENT = 256 };
@@ -192,7 +195,7 @@ typedef struct { /* what comes out of channel `to` may have come from `from` */
 
 typedef struct order_graph order_graph;
 
-typedef struct { /* what the engine knows; made by the engine, then sync_create */
+struct sync_engine { /* what the engine knows; made by the engine, then sync_create */
     void *context;
     report *report;
     /* The thread that the program calls `handle` (a pthread_t), or NULL. */
@@ -216,7 +219,7 @@ typedef struct { /* what the engine knows; made by the engine, then sync_create 
     uint64_t next_channel;
     uint64_t dependent[SYNC_DEPENDENT]; /* functions of tasks with dependences, by hash; openmp.c */
     order_graph *order; /* or NULL */
-} sync_engine;
+};
 
 /* False: no memory. */
 bool sync_create(sync_engine *engine);
@@ -263,7 +266,7 @@ void sync_settle(sync_thread *t);
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-typedef struct sync_call { /* one call, from its entry to its return; made by the engine, zeroed */
+struct sync_call { /* one call, from its entry to its return; made by the engine, zeroed */
     const sync_row *row;
     uint64_t args[SYNC_ARGS]; /* all of them: rdi, rsi, rdx, rcx, r8, r9 */
     uint64_t stack;           /* where further arguments are: rsp at the entry plus 8 */
@@ -274,7 +277,7 @@ typedef struct sync_call { /* one call, from its entry to its return; made by th
     uint32_t round;           /* SYNC_BARRIER */
     uint64_t old_size;        /* SYNC_REALLOC */
     uint64_t outside;         /* `inside` of the thread before it */
-} sync_call;
+};
 
 /* Is the call of a function of the table, which will return into this module (NULL: none is known), one of the program?
  * Not if a modelled library makes it inside of another call of the table. A return into a modelled library alone says
@@ -346,6 +349,7 @@ void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *cal
 void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 
 /* openmp.c */
+bool openmp_is_task(const sync_engine *engine, const sync_call *call); /* a SYNC_TARGET that is not waited for */
 void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call);
 void openmp_left(sync_thread *t); /* a call in which the program's code waited for something */
 void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);

@@ -57,7 +57,7 @@ const sync_row sync_table[] = {
     ROW("GOMP_single_copy_end", "openmp-region", SINGLE_END, ALWAYS, NONE, NONE, NONE)
     ROW("GOMP_single_copy_start", "openmp-region", SINGLE_START, ALWAYS, NONE, NONE, NONE)
     ROW("GOMP_target_enter_exit_data", "openmp-task", TARGET, ALWAYS, NONE, NONE, 0)
-    ROW("GOMP_target_ext", "openmp-task", TARGET, ALWAYS, NONE, NONE, 1)
+    ROW("GOMP_target_ext", "openmp-task", TARGET, ALWAYS, 1, NONE, 1)
     ROW("GOMP_target_update_ext", "openmp-task", TARGET, ALWAYS, NONE, NONE, 0)
     ROW("GOMP_task", "openmp-task", TASK, ALWAYS, 0, NONE, NONE)
     ROW("GOMP_taskgroup_end", "openmp-task", TASK_WAIT, ALWAYS, NONE, NONE, NONE)

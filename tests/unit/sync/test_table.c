@@ -230,15 +230,20 @@ static void test_an_epoll_of_many_descriptors_knows_them_all(void)
     TEST_ASSERT_EQUAL_UINT(1, races());
 }
 
-static void test_a_function_that_is_watched_is_known_by_the_arguments(void)
+static uint8_t watched_of(const char *name, sync_watch *kind)
 {
-    const uint64_t args[SYNC_ARGS] = {1, 2, 3, 4, 5, 6};
+    const sync_call call = {.row = sync_find(name)};
+    return sync_watched(&engine, &call, kind);
+}
+
+static void test_a_function_that_is_watched_is_one_of_the_arguments(void)
+{
     sync_watch kind;
-    TEST_ASSERT_EQUAL_UINT64(2, sync_watched(sync_find("pthread_once"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(1, watched_of("pthread_once", &kind));
     TEST_ASSERT_EQUAL(SYNC_WATCH_ONCE, kind);
-    TEST_ASSERT_EQUAL_UINT64(6, sync_watched(sync_find("__kmpc_reduce"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(5, watched_of("__kmpc_reduce", &kind));
     TEST_ASSERT_EQUAL(SYNC_WATCH_COMBINE, kind);
-    TEST_ASSERT_EQUAL_UINT64(0, sync_watched(sync_find("__kmpc_end_reduce"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(SYNC_NO_ARG, watched_of("__kmpc_end_reduce", &kind));
     TEST_ASSERT_FALSE(sync_watches(sync_find("pthread_mutex_lock")));
 }
 
@@ -555,6 +560,39 @@ static void test_tasks_come_after_their_creation_and_before_who_waits(void)
     TEST_ASSERT_EQUAL_UINT(0, races());
 }
 
+static void create_target(ft_thread *t, uint64_t function, uint64_t flags, uint64_t dependences)
+{
+    const uint64_t stack[] = {flags, dependences};
+    sync_call target = {.row = sync_find("GOMP_target_ext"), .args = {0, function}, .stack = (uint64_t)stack};
+    sync_watch kind;
+    TEST_ASSERT_EQUAL_UINT(flags & 1 ? 1 : SYNC_NO_ARG, sync_watched(&engine, &target, &kind));
+    sync_before(&engine, sync_of(t), &target);
+    sync_after(&engine, sync_of(t), &target, 0);
+}
+
+static void test_a_target_region_that_is_not_waited_for_is_a_task(void)
+{
+    enum { NOWAIT = 1, SOME = 0x1000 };
+    ft_write(a, X, 4, 1);
+    create_target(a, TASK, NOWAIT, SOME);
+    TEST_ASSERT_EQUAL_UINT64(TASK, watched);
+    sync_entered(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    ft_write(b, X, 4, 2);
+    sync_returned(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    create_target(first, TASK + 16, NOWAIT, SOME);
+    ft_read(first, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "it is a task that waits for the first one, not who creates it");
+    create_target(a, TASK + 32, 0, SOME);
+    ft_read(a, X, 4, 4);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(0, races(), "this one waits");
+    create_target(b, TASK + 48, 0, 0);
+    ft_write(b, X + 8, 4, 5);
+    create_target(b, TASK + 48, 0, 0);
+    ft_write(a, X + 8, 4, 6);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "this one does not");
+}
+
 /* --- the order of locks ------------------------------------------------------------------------------------------- */
 
 static void lock(ft_thread *t, uint64_t mutex)
@@ -652,7 +690,7 @@ int main(void)
     RUN_TEST(test_readers_come_after_writers_and_writers_after_readers);
     RUN_TEST(test_what_is_moved_between_channels_keeps_its_order);
     RUN_TEST(test_an_epoll_of_many_descriptors_knows_them_all);
-    RUN_TEST(test_a_function_that_is_watched_is_known_by_the_arguments);
+    RUN_TEST(test_a_function_that_is_watched_is_one_of_the_arguments);
     RUN_TEST(test_a_barrier_orders_all_who_enter_before_all_who_leave);
     RUN_TEST(test_once_orders_after_the_function_it_ran);
     RUN_TEST(test_a_join_orders_when_it_succeeds);
@@ -667,6 +705,7 @@ int main(void)
     RUN_TEST(test_a_region_comes_after_what_was_before_it_and_before_what_is_after_it);
     RUN_TEST(test_barriers_of_a_team_order_it);
     RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
+    RUN_TEST(test_a_target_region_that_is_not_waited_for_is_a_task);
     RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
     RUN_TEST(test_a_cycle_of_three);
     RUN_TEST(test_what_cannot_close_is_no_deadlock);
