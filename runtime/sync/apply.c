@@ -110,7 +110,13 @@ void sync_signalled(sync_engine *engine, sync_thread *t, int signal)
 void sync_settle(sync_thread *t)
 {
     if (!t->waiting) return;
-    ft_acquire(t->ft, t->mutex);
+    if (t->mutex >> 56 != KIND_PARTS) {
+        ft_acquire(t->ft, t->mutex);
+    } else {
+        /* The others go on before the call is over, when it is not known. */
+        ft_publish(t->ft, t->mutex);
+        t->published = true;
+    }
 }
 
 /* The attribute of a thread that is created detached, as glibc keeps it. */
@@ -332,6 +338,6 @@ void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
     (void)engine;
     leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t);
-    if (call->row->meaning == SYNC_TASK_GROUP || call->row->meaning == SYNC_TARGET) openmp_left(t);
+    if (openmp_calls_program(call->row)) openmp_left(t);
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

@@ -152,9 +152,21 @@ static void begin_wait(sync_thread *t, uint64_t object)
     t->mutex = object;
 }
 
+static uint64_t parts_object(const sync_thread *t)
+{
+    return object_make(KIND_PARTS, in_team(t) ? t->teams[t->team_depth - 1].id : 0);
+}
+
+bool openmp_calls_program(const sync_row *row)
+{
+    return row->meaning == SYNC_TASK_GROUP || row->meaning == SYNC_TASK_PARTS || row->meaning == SYNC_TARGET;
+}
+
 void openmp_left(sync_thread *t)
 {
     t->waiting = false;
+    if (t->published) ft_release(t->ft, parts_object(t)); /* what comes now is not known to them */
+    t->published = false;
 }
 
 /* The function of a kmp_task_t is its second word. */
@@ -207,6 +219,7 @@ void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call)
         ft_release(t->ft, object_make(KIND_TASKS_DONE, everything)); /* what a thread did to its part without a task */
         begin_wait(t, object_make(KIND_TASKS_DONE, everything));
         break;
+    case SYNC_TASK_PARTS: begin_wait(t, parts_object(t)); break;
     case SYNC_TARGET:
         if (!openmp_is_task(engine, call)) {
             if (has_target_dependences(engine, call)) begin_wait(t, object_make(KIND_DEPEND, everything));
@@ -239,6 +252,10 @@ void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, ui
     case SYNC_SINGLE_END:
         leave_barrier(t, false);
         leave_barrier(t, true);
+        break;
+    case SYNC_TASK_PARTS:
+        openmp_left(t);
+        ft_acquire(t->ft, parts_object(t));
         break;
     case SYNC_TARGET:
         if (openmp_is_task(engine, call) || !has_target_dependences(engine, call)) break;

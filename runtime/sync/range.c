@@ -12,6 +12,7 @@ static void check(sync_thread *t, const sync_call *call, bool is_write, uint64_t
 {
     if (!addr || !size) return;
     if (size > MOST) size = MOST;
+    if (t->waiting) sync_settle(t);
     (is_write ? ft_write : ft_read)(t->ft, addr, size, call->site);
 }
 

@@ -93,6 +93,7 @@ typedef enum {
     SYNC_TASK_DONE, /* a task is done, although its function may have returned long ago */
     SYNC_TASK_ALLOC, /* libomp's: a kmp_task_t for function `object`; returned, of arguments 3 and 4 bytes together */
     SYNC_TASK_GROUP, /* waits for tasks, and calls functions of the program with what they did */
+    SYNC_TASK_PARTS, /* libomp's: one thread of the team makes parts for all to reduce into, by calling the program, the others wait for it */
     SYNC_TARGET,     /* libgomp's: runs function `object`, if there is one, after the dependences, if there are any, in word `third` of
                         the arguments on the stack; the flags, the argument before them, may make it a task */
     SYNC_COMBINE,    /* each thread of the team gives data, and function `object` may work on all of them */
@@ -232,7 +233,8 @@ enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16, SYNC_DEPTHS = 16 };
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
     bool waiting;          /* a SYNC_WAIT is running, or what the program does in a call comes after something, with: */
-    uint64_t mutex;        /* or another object */
+    bool published;        /* others may have come to know what the thread does now */
+    uint64_t mutex;        /* or another object; or the other way round, what others wait for (sync_settle) */
     struct {
         uint64_t id;
         uint32_t round; /* of its barriers */
@@ -260,7 +262,8 @@ void sync_created(sync_engine *engine, const ft_thread *parent, const ft_thread 
 void sync_ending(sync_engine *engine, sync_thread *t);
 /* A signal is about to be handled by the program in this thread. */
 void sync_signalled(sync_engine *engine, sync_thread *t, int signal);
-/* The thread runs code of the program although a wait has not returned: it was cancelled, and has its mutex again. An
+/* The thread runs code of the program although a wait has not returned: it was cancelled, and has its mutex again, or a library
+ * calls the program before it lets the thread, or others, go on. An
  * engine calls it before a check, when `waiting` is set. */
 void sync_settle(sync_thread *t);
 
@@ -317,6 +320,7 @@ typedef enum {
     KIND_TASKS_DONE,
     KIND_DEPEND,
     KIND_COMBINE,
+    KIND_PARTS,
     KIND_STREAM,
     KIND_FLOCK
 } object_kind;
@@ -351,6 +355,7 @@ void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call
 /* openmp.c */
 bool openmp_is_task(const sync_engine *engine, const sync_call *call); /* a SYNC_TARGET that is not waited for */
 void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call);
+bool openmp_calls_program(const sync_row *row);
 void openmp_left(sync_thread *t); /* a call in which the program's code waited for something */
 void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 

@@ -593,6 +593,27 @@ static void test_a_target_region_that_is_not_waited_for_is_a_task(void)
     TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "this one does not");
 }
 
+static void test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on(void)
+{
+    sync_call maker = begin(a, "__kmpc_taskred_modifier_init", 0, 0, 0), other;
+    sync_settle(sync_of(a)); /* as an engine does before a check */
+    ft_write(a, X, 4, 1);
+    sync_settle(sync_of(a));
+    ft_write(a, X + 8, 4, 2);
+    ft_write(b, X + 16, 4, 3);
+    other = begin(b, "__kmpc_taskred_modifier_init", 0, 0, 0);
+    end(b, &other, 0); /* the first one is not back yet */
+    ft_write(b, X, 4, 4);
+    ft_write(b, X + 8, 4, 5);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    end(a, &maker, 0);
+    ft_write(a, X + 24, 4, 6);
+    ft_write(b, X + 24, 4, 7);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "after the call");
+    ft_write(a, X + 16, 4, 8);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "who makes nothing lets nobody go on");
+}
+
 /* --- the order of locks ------------------------------------------------------------------------------------------- */
 
 static void lock(ft_thread *t, uint64_t mutex)
@@ -706,6 +727,7 @@ int main(void)
     RUN_TEST(test_barriers_of_a_team_order_it);
     RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
     RUN_TEST(test_a_target_region_that_is_not_waited_for_is_a_task);
+    RUN_TEST(test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on);
     RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
     RUN_TEST(test_a_cycle_of_three);
     RUN_TEST(test_what_cannot_close_is_no_deadlock);
