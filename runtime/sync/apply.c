@@ -42,6 +42,7 @@ bool call_succeeded(const sync_row *row, uint64_t result)
     case SYNC_POINTER: return result != 0 && result != UINT64_MAX;
     case SYNC_TRUE: return (int32_t)result != 0;
     case SYNC_COUNT: return (int32_t)result >= 0;
+    case SYNC_POSITIVE: return (int32_t)result > 0;
     default: return true;
     }
 }

@@ -3,6 +3,7 @@
  *   table.c        one row per function: its name, what it means, which arguments it concerns, when it succeeds
  *   apply.c        a call of such a function, as events for the core: one half before it, one half after
  *   range.c        the memory that a call reads and writes
+ *   format.c       which strings a format of printf names
  *   descriptor.c   pipes, sockets, epoll, message queues: what is written happens before what is read
  *   openmp.c       libgomp and libomp: regions, barriers, tasks
  *   order.c        the order in which locks are taken, and its cycles
@@ -106,7 +107,8 @@ typedef enum {
     SYNC_ZERO,    /* an int 0 (also thrd_success), or EOWNERDEAD: the lock is held, its last owner died */
     SYNC_POINTER, /* not NULL, not MAP_FAILED */
     SYNC_TRUE,    /* an int that is not 0 */
-    SYNC_COUNT    /* an ssize_t that is not below 0 */
+    SYNC_COUNT,   /* an ssize_t that is not below 0 */
+    SYNC_POSITIVE /* an int above 0 */
 } sync_success;
 
 enum { SYNC_ARGS = 6, SYNC_NO_ARG = 0xff };
@@ -119,6 +121,8 @@ typedef enum { /* bytes of a range */
     SIZE_STRING,  /* a string with its zero */
     SIZE_PATH,    /* the same, but it is the kernel that reads it: a wrong pointer is an error, and no fault */
     SIZE_BOUNDED, /* a string with its zero, or argument `arg` bytes if they come first */
+    SIZE_FORMAT,  /* a format of printf with its zero, and the strings that it names among the arguments from `arg` on */
+    SIZE_FORMAT_LIST, /* the same, of the va_list that is argument `arg` */
     SIZE_NUMBER,  /* a number in words to base `arg` (an argument; NONE: with a point and an exponent), and what ends it */
     SIZE_TO_CHAR, /* a string up to the character in argument `arg`, or its zero */
     SIZE_COMMON,  /* as far as the strings at arguments 0 and 1 are equal, and the first difference; at most argument `arg` */
@@ -346,6 +350,12 @@ bool sync_read(const sync_engine *engine, uint64_t from, void *to, size_t size);
 /* range.c */
 void ranges_before(sync_engine *engine, sync_thread *t, const sync_call *call);
 void ranges_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
+
+uint64_t range_string_size(const sync_engine *engine, uint64_t addr, uint64_t limit); /* with its zero; at most `limit` */
+void range_check(sync_thread *t, const sync_call *call, bool is_write, uint64_t addr, uint64_t size);
+
+/* format.c: the strings of a call whose format, argument `format`, is for arguments from `arg` on, or for the va_list in `arg`. */
+void format_check(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, bool is_list);
 
 /* descriptor.c */
 bool descriptor_create(sync_engine *engine);

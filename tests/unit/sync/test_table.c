@@ -614,6 +614,66 @@ static void test_parts_that_one_thread_makes_are_known_to_the_others_when_they_g
     TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "who makes nothing lets nobody go on");
 }
 
+/* What does a read by `b` of the strings of a format race with: bit i for byte i of `text`? */
+static unsigned read_by(char *text, unsigned size, const char *name, const uint64_t args[SYNC_ARGS], const uint64_t *stack)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < size; i++) {
+        ft_clear(a, (uint64_t)text, size);
+        ft_write(a, (uint64_t)text + i, 1, next_site++);
+        sync_call c = {.row = sync_find(name), .stack = (uint64_t)stack, .site = next_site++, .is_checked = true};
+        memcpy(c.args, args, sizeof c.args);
+        sync_before(&engine, sync_of(b), &c);
+        found |= (races() != 0) << i;
+        sync_after(&engine, sync_of(b), &c, 0);
+    }
+    return found;
+}
+
+static void test_a_format_says_how_far_strings_are_read(void)
+{
+    static char text[6] = "ab\0de", to[8];
+    const uint64_t at = (uint64_t)text, out = (uint64_t)to;
+    uint64_t stack[16] __attribute__((aligned(16))) = {0};
+    for (unsigned i = 0; i < 16; i++)
+        stack[i] = 0x1000 + i;
+#define READ(name, ...) read_by(text, sizeof text, name, (const uint64_t[SYNC_ARGS]){__VA_ARGS__}, stack)
+#define FORMAT(text) (uint64_t)(text)
+    TEST_ASSERT_EQUAL_HEX(7, READ("printf", FORMAT("%d%%%s"), 5, at));
+    TEST_ASSERT_EQUAL_HEX(1, READ("printf", FORMAT("%5.1s"), at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%.s"), at));
+    TEST_ASSERT_EQUAL_HEX(3, READ("printf", FORMAT("%*.*s"), 1, 2, at));
+    TEST_ASSERT_EQUAL_HEX(7, READ("printf", FORMAT("%.*s"), (uint32_t)-1, at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%p%s"), at, 0));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%2$s%1$d"), 5, at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%ls"), at));
+    TEST_ASSERT_EQUAL_HEX(7, READ("fprintf", 0, FORMAT("%f%s"), at));
+    stack[1] = at;
+    TEST_ASSERT_EQUAL_HEX(7, READ("snprintf", out, 8, FORMAT("%d%d%d%d%s"), 1, 2, 3));
+    stack[4] = at; /* a ninth number, a gap, and a long double are in front of it */
+    TEST_ASSERT_EQUAL_HEX(7, READ("snprintf", out, 8, FORMAT("%f%f%f%f%f%f%f%f%f%Lf%d%d%d%s"), 1, 2, 3));
+    const struct {
+        uint32_t whole, vector;
+        const uint64_t *stack, *saved;
+    } list = {40, 48, stack, stack}; /* one register is left */
+    stack[5] = at;
+    stack[1] = 0;
+    TEST_ASSERT_EQUAL_HEX(7, READ("vprintf", FORMAT("%s"), (uint64_t)&list));
+    stack[5] = 0;
+    stack[1] = at;
+    TEST_ASSERT_EQUAL_HEX(7, READ("vprintf", FORMAT("%d%d%s"), (uint64_t)&list));
+}
+
+static void test_a_status_is_stored_for_a_child_only(void)
+{
+    ft_write(a, X, 4, 1);
+    call(b, "waitpid", 0, X, 0, 0);
+    call(b, "waitpid", 0, X, 0, (uint64_t)-1);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(b, "waitpid", 0, X, 0, 1234);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+}
+
 /* --- the order of locks ------------------------------------------------------------------------------------------- */
 
 static void lock(ft_thread *t, uint64_t mutex)
@@ -727,6 +787,8 @@ int main(void)
     RUN_TEST(test_barriers_of_a_team_order_it);
     RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
     RUN_TEST(test_a_target_region_that_is_not_waited_for_is_a_task);
+    RUN_TEST(test_a_format_says_how_far_strings_are_read);
+    RUN_TEST(test_a_status_is_stored_for_a_child_only);
     RUN_TEST(test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on);
     RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
     RUN_TEST(test_a_cycle_of_three);
