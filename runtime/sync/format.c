@@ -132,18 +132,96 @@ static bool open_list(format_reader *f, uint64_t list)
     return f->saved || f->whole >= REGISTERS;
 }
 
+static void open_format(format_reader *f)
+{
+    const uint64_t size = range_string_size(f->engine, f->at, UINT64_MAX);
+    f->end = size ? f->at + size - 1 : f->at;
+}
+
 void format_check(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, bool is_list)
 {
     format_reader f = {
         .engine = engine, .call = call, .whole = arg, .stack = call->stack, .at = call_argument(call, format)};
     if (is_list && !open_list(&f, call_argument(call, arg))) return;
-    const uint64_t size = range_string_size(engine, f.at, UINT64_MAX);
-    f.end = size ? f.at + size - 1 : f.at;
+    open_format(&f);
     while (peek(&f))
         if (peek(&f) != '%') {
             f.at++;
         } else {
             f.at++;
             conversion(&f, t);
+        }
+}
+
+/* --- scanf -------------------------------------------------------------------------------------------------------- */
+
+/* Behind the [ of a set of characters. */
+static void skip_set(format_reader *f)
+{
+    take(f, '^');
+    take(f, ']');
+    while (peek(f) && peek(f) != ']')
+        f->at++;
+    take(f, ']');
+}
+
+/* What comes behind a %. True: one of those that the call counts. A string may have been changed since, and a number of
+ * characters may have ended early: of these the first one is sure. */
+static bool store(format_reader *f, sync_thread *t)
+{
+    bool is_skipped = false, is_long = false, is_longest = false, is_block = false;
+    uint64_t whole = 4, size = 0;
+    while (peek(f) && strchr("*'I", peek(f))) {
+        is_skipped |= peek(f) == '*';
+        f->at++;
+    }
+    width(f);
+    for (char c = peek(f); c && strchr("hlqLjztm", c); f->at++, c = peek(f)) {
+        whole = c != 'h' ? 8 : whole == 2 ? 1 : 2;
+        is_long |= c == 'l';
+        is_longest |= c == 'L';
+        is_block |= c == 'm';
+    }
+    const char c = peek(f);
+    f->at++;
+    if (c == '%') return false;
+    const char next = peek(f);
+    const bool is_old_block = c == 'a' && (next == 's' || next == 'S' || next == '[');
+    if (!c || !strchr("diouxXpneEfFgGaAscCS[", c) || is_old_block) {
+        f->has_failed = true;
+        return false;
+    }
+    if (c == '[') skip_set(f);
+    if (is_skipped) return false;
+    const uint64_t to = next_whole(f);
+    const bool is_text = c == 's' || c == '[' || c == 'c';
+    if (is_block)
+        size = 8;
+    else if (is_text)
+        size = is_long ? 0 : c == 'c' ? 1 : range_string_size(f->engine, to, UINT64_MAX);
+    else if (strchr("diouxX", c))
+        size = whole;
+    else if (c == 'p')
+        size = 8;
+    else if (strchr("eEfFgGaA", c))
+        size = is_longest ? 10 : is_long ? 8 : 4;
+    if (c == 'n') return false; /* it is not said whether the call came as far */
+    if (!f->has_failed) range_check(t, f->call, true, to, size);
+    return true;
+}
+
+void format_check_stores(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg,
+                         int32_t count)
+{
+    format_reader f = {
+        .engine = engine, .call = call, .whole = arg, .stack = call->stack, .at = call_argument(call, format)};
+    if (count <= 0) return;
+    open_format(&f);
+    while (count && peek(&f))
+        if (peek(&f) != '%') {
+            f.at++;
+        } else {
+            f.at++;
+            count -= store(&f, t);
         }
 }

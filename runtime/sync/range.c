@@ -191,6 +191,7 @@ static void range_after(sync_engine *engine, sync_thread *t, const sync_call *ca
         if (!sync_read(engine, addr, &addr, sizeof addr)) addr = 0;
         size = range_string_size(engine, addr, UINT64_MAX);
         break;
+    case SIZE_SCANNED: format_check_stores(engine, t, call, r->pointer, r->arg, (int32_t)result); break;
     case SIZE_UNTIL: size = result ? result - addr + 1 : arg; break;
     case SIZE_VECTOR:
         if (r->is_write) check_vectors(engine, t, call, true, addr, arg, result);

@@ -137,6 +137,7 @@ typedef enum { /* bytes of a range */
     SIZE_MESSAGE, /* the iovecs of a msghdr, likewise */
     SIZE_MESSAGES, /* those of argument `arg` mmsghdrs; after it of as many as it returns, each as far as it came */
     SIZE_INDIRECT, /* *pointer is where, and a string with its zero is there; after it */
+    SIZE_SCANNED, /* a format of scanf: what it stores through arguments from `arg` on, as many as the call returns; after it */
     SIZE_UNTIL    /* up to what the call returns (a pointer into it), after it; all of argument `arg` if it is NULL */
 } sync_size;
 
@@ -356,6 +357,8 @@ void range_check(sync_thread *t, const sync_call *call, bool is_write, uint64_t 
 
 /* format.c: the strings of a call whose format, argument `format`, is for arguments from `arg` on, or for the va_list in `arg`. */
 void format_check(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, bool is_list);
+/* What a call stored whose format of scanf is argument `format`, through pointers from argument `arg` on; `count` of them. */
+void format_check_stores(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, int32_t count);
 
 /* descriptor.c */
 bool descriptor_create(sync_engine *engine);

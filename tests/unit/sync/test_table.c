@@ -664,6 +664,49 @@ static void test_a_format_says_how_far_strings_are_read(void)
     TEST_ASSERT_EQUAL_HEX(7, READ("vprintf", FORMAT("%d%d%s"), (uint64_t)&list));
 }
 
+/* How many bytes at `to` does a call of sscanf store that has this format and returns `result`? */
+static unsigned stored_by(char *to, const char *format, int result, uint64_t second, uint64_t third)
+{
+    static const char input[] = "12";
+    unsigned found = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        ft_clear(a, (uint64_t)to, 32);
+        ft_write(a, (uint64_t)to + i, 1, next_site++);
+        sync_call c = {.row = sync_find("sscanf"),
+                       .args = {(uint64_t)input, (uint64_t)format, (uint64_t)to, second, third},
+                       .site = next_site++,
+                       .is_checked = true};
+        sync_before(&engine, sync_of(b), &c);
+        sync_after(&engine, sync_of(b), &c, (uint32_t)result);
+        found += races() != 0;
+    }
+    return found;
+}
+
+static void test_a_format_says_what_is_stored(void)
+{
+    static char to[32] = "abc", other[32];
+    const uint64_t there = (uint64_t)to, elsewhere = (uint64_t)other;
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%d", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%d", 0, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%d", -1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(1, stored_by(to, "%hhx", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(2, stored_by(to, "%ho", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%lld", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%zu", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%f", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%lg", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(10, stored_by(to, "%La", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%20s", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%[^]%d]", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(1, stored_by(to, "%5c", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%ms", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%n", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%1$d", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%*d%d", 1, elsewhere, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(other, "%ld%*d x%%%d", 1, there, 0));
+}
+
 static void test_a_status_is_stored_for_a_child_only(void)
 {
     ft_write(a, X, 4, 1);
@@ -788,6 +831,7 @@ int main(void)
     RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
     RUN_TEST(test_a_target_region_that_is_not_waited_for_is_a_task);
     RUN_TEST(test_a_format_says_how_far_strings_are_read);
+    RUN_TEST(test_a_format_says_what_is_stored);
     RUN_TEST(test_a_status_is_stored_for_a_child_only);
     RUN_TEST(test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on);
     RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
