@@ -201,6 +201,8 @@ bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out);
 /* Objects are named by an address and appear on first use. They go when their memory is cleared or allocated anew. */
 void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there is ordered before what comes now */
 void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered before later acquires */
+/* So is what is done from now on until the next release: of a thread that lets others go on in a place that is not seen. */
+void ft_publish(ft_thread *thread, uint64_t object);
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
 
 /* An atomic instruction on `object`: before it, if it writes; after it, if it reads. A plain access of up to 8 bytes at

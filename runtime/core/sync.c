@@ -153,6 +153,14 @@ void ft_release(ft_thread *thread, uint64_t object)
     end(thread, object, true);
 }
 
+void ft_publish(ft_thread *thread, uint64_t object)
+{
+    if (!is_concurrent(thread->core)) return;
+    sync_object *o = begin(thread, object, true);
+    if (o) release(core_of_thread(thread), o, state_of(thread));
+    end(thread, object, false);
+}
+
 void ft_forget(ft_thread *thread, uint64_t object)
 {
     if (!is_concurrent(thread->core)) return;

@@ -315,11 +315,11 @@ void wrap_prepare(const sync_row *row)
     void *drcontext = dr_get_current_drcontext();
     dr_mcontext_t mc = {.size = sizeof mc, .flags = DR_MC_INTEGER};
     if (!client_called(drcontext)->ft || !dr_get_mcontext(drcontext, &mc)) return;
-    sync_call call;
+    sync_call call = {.row = row};
     set_arguments(&call, &mc);
     sync_watch kind;
-    const uint64_t function = sync_watched(row, call.args, &kind);
-    if (function) note_watched((app_pc)function, kind);
+    const uint8_t argument = sync_watched(&client.sync, &call, &kind);
+    if (argument < SYNC_ARGS && call.args[argument]) note_watched((app_pc)call.args[argument], kind);
 }
 
 void wrap_watch(void *context, uint64_t function, sync_watch kind)

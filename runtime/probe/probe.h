@@ -419,6 +419,7 @@ struct probe_call {
     uint64_t mask;       /* of signals during the call, instead of the program's */
     int32_t frame;       /* of its call_place */
     bool is_seen;        /* the core knows of it */
+    bool is_on_device;   /* what it would call back may run elsewhere, and must be known by its own address there */
 };
 enum { PROBE_FRAME = 640 };
 

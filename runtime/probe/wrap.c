@@ -65,27 +65,16 @@ void wrap_note_caller(const probe_call *c)
 
 /* --- special kinds ------------------------------------------------------------------------------------------------ */
 
-/* The argument with a function that the library will call, or NULL. */
-static uint64_t *called_back(probe_call *c, const sync_row *row)
+/* libgomp knows by its address what a function of a target region is on a device. */
+static bool have_devices(void)
 {
-    uint8_t argument = SYNC_NO_ARG;
-    switch (row->meaning) {
-    case SYNC_ONCE:
-        argument = row->other;
-        break;
-    case SYNC_REGION:
-    case SYNC_REGION_START:
-    case SYNC_FORK_CALL:
-    case SYNC_TASK:
-    case SYNC_TASK_LOOP:
-    case SYNC_TASK_ALLOC:
-    case SYNC_COMBINE:
-        argument = row->object;
-        break;
-    default:
-        break;
-    }
-    return argument < SYNC_ARGS ? &c->args[argument] : NULL;
+    static int count = -1;
+    int known = __atomic_load_n(&count, __ATOMIC_RELAXED);
+    if (known >= 0) return known;
+    int (*get)(void) = (int (*)(void))symbol_next("omp_get_num_devices");
+    known = get && get() > 0;
+    __atomic_store_n(&count, known, __ATOMIC_RELAXED);
+    return known;
 }
 
 /* pthread_create has attributes in front of the function, thrd_create has not. */
@@ -162,10 +151,14 @@ static bool fill_call(probe_call *c, const sync_row *row)
     const bool by_jump = caller && caller->is_modelled && !probe_self.sync.depth && report_is_pointer_call(probe.report, c->back);
     c->call.is_checked = (caller && caller->is_checked) || by_jump;
     if (!c->call.is_checked && sync_is_only_ranges(row)) return false;
-    uint64_t *function = called_back(c, row);
-    if (function) *function = callback_for(*function);
     memcpy(c->call.args, c->args, sizeof c->args);
     c->call.stack = (uint64_t)((const char *)c + PROBE_FRAME + 16);
+    sync_watch kind;
+    const uint8_t function = sync_watched(&probe.engine, &c->call, &kind);
+    if (function < SYNC_ARGS && !c->is_on_device) {
+        c->args[function] = callback_for(c->args[function]);
+        c->call.args[function] = c->args[function];
+    }
     if (!place->site) place->site = report_call_site(probe.report, c->back);
     c->call.site = place->site;
     c->frame = place->frame;
@@ -222,6 +215,7 @@ void *probe_before(probe_call *c)
     if (meaning == SYNC_POLL || meaning == SYNC_SELECT || meaning == SYNC_EPOLL_WAIT) mask_during_call(c);
     c->is_seen = false;
     if (!probe.ready || probe.disabled || self->thread == &probe.nobody || self->busy) return function;
+    c->is_on_device = meaning == SYNC_TARGET && have_devices();
     probe_in_core(before, c);
     if (c->is_seen && c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_push(cleanup_of(c), cancelled, c);
     return function;

@@ -42,6 +42,7 @@ bool call_succeeded(const sync_row *row, uint64_t result)
     case SYNC_POINTER: return result != 0 && result != UINT64_MAX;
     case SYNC_TRUE: return (int32_t)result != 0;
     case SYNC_COUNT: return (int32_t)result >= 0;
+    case SYNC_POSITIVE: return (int32_t)result > 0;
     default: return true;
     }
 }
@@ -62,6 +63,8 @@ static sync_watch watch_of(const sync_row *row, uint8_t *argument)
     case SYNC_TASK_LOOP:
     case SYNC_TASK_ALLOC:
         return SYNC_WATCH_TASK;
+    case SYNC_TARGET:
+        return row->object == SYNC_NO_ARG ? 0 : SYNC_WATCH_TASK;
     case SYNC_COMBINE:
         return row->object == SYNC_NO_ARG ? 0 : SYNC_WATCH_COMBINE;
     default:
@@ -75,11 +78,12 @@ bool sync_watches(const sync_row *row)
     return watch_of(row, &argument) != 0;
 }
 
-uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind)
+uint8_t sync_watched(const sync_engine *engine, const sync_call *call, sync_watch *kind)
 {
     uint8_t argument;
-    *kind = watch_of(row, &argument);
-    return *kind ? args[argument] : 0;
+    *kind = watch_of(call->row, &argument);
+    if (call->row->meaning == SYNC_TARGET && !openmp_is_task(engine, call)) *kind = 0;
+    return *kind ? argument : SYNC_NO_ARG;
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
@@ -107,7 +111,13 @@ void sync_signalled(sync_engine *engine, sync_thread *t, int signal)
 void sync_settle(sync_thread *t)
 {
     if (!t->waiting) return;
-    ft_acquire(t->ft, t->mutex);
+    if (t->mutex >> 56 != KIND_PARTS) {
+        ft_acquire(t->ft, t->mutex);
+    } else {
+        /* The others go on before the call is over, when it is not known. */
+        ft_publish(t->ft, t->mutex);
+        t->published = true;
+    }
 }
 
 /* The attribute of a thread that is created detached, as glibc keeps it. */
@@ -329,6 +339,6 @@ void sync_left(sync_engine *engine, sync_thread *t, sync_call *call)
     (void)engine;
     leave_call(t, call);
     if (call->row->meaning == SYNC_WAIT) end_wait(t);
-    if (call->row->meaning == SYNC_TASK_GROUP || call->row->meaning == SYNC_TARGET) openmp_left(t);
+    if (openmp_calls_program(call->row)) openmp_left(t);
     if (call->row->meaning == SYNC_ONCE && t->once_depth) t->once_depth--;
 }

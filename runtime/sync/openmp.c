@@ -134,6 +134,16 @@ static bool has_target_dependences(const sync_engine *engine, const sync_call *c
     return sync_read(engine, call->stack + call->row->third * sizeof depend, &depend, sizeof depend) && depend;
 }
 
+/* The flags are in front of it: on the stack, too, or the last argument in a register. */
+bool openmp_is_task(const sync_engine *engine, const sync_call *call)
+{
+    enum { NOWAIT = 1 };
+    uint64_t flags = call->args[SYNC_ARGS - 1];
+    const uint8_t word = call->row->third;
+    if (word && !sync_read(engine, call->stack + (word - 1) * sizeof flags, &flags, sizeof flags)) return false;
+    return flags & NOWAIT;
+}
+
 /* What the runtime calls from now on, until the call returns, comes after what was released there. Tasks that it runs meanwhile have
  * their own order (sync_entered). */
 static void begin_wait(sync_thread *t, uint64_t object)
@@ -142,9 +152,21 @@ static void begin_wait(sync_thread *t, uint64_t object)
     t->mutex = object;
 }
 
+static uint64_t parts_object(const sync_thread *t)
+{
+    return object_make(KIND_PARTS, in_team(t) ? t->teams[t->team_depth - 1].id : 0);
+}
+
+bool openmp_calls_program(const sync_row *row)
+{
+    return row->meaning == SYNC_TASK_GROUP || row->meaning == SYNC_TASK_PARTS || row->meaning == SYNC_TARGET;
+}
+
 void openmp_left(sync_thread *t)
 {
     t->waiting = false;
+    if (t->published) ft_release(t->ft, parts_object(t)); /* what comes now is not known to them */
+    t->published = false;
 }
 
 /* The function of a kmp_task_t is its second word. */
@@ -197,8 +219,13 @@ void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call)
         ft_release(t->ft, object_make(KIND_TASKS_DONE, everything)); /* what a thread did to its part without a task */
         begin_wait(t, object_make(KIND_TASKS_DONE, everything));
         break;
+    case SYNC_TASK_PARTS: begin_wait(t, parts_object(t)); break;
     case SYNC_TARGET:
-        if (has_target_dependences(engine, call)) begin_wait(t, object_make(KIND_DEPEND, everything));
+        if (!openmp_is_task(engine, call)) {
+            if (has_target_dependences(engine, call)) begin_wait(t, object_make(KIND_DEPEND, everything));
+        } else if (call->row->object != SYNC_NO_ARG) {
+            create_task(engine, t, object, has_target_dependences(engine, call));
+        }
         break;
     case SYNC_COMBINE:
         if (call->row->object != SYNC_NO_ARG) engine->watch(engine->context, object, SYNC_WATCH_COMBINE);
@@ -226,8 +253,12 @@ void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, ui
         leave_barrier(t, false);
         leave_barrier(t, true);
         break;
+    case SYNC_TASK_PARTS:
+        openmp_left(t);
+        ft_acquire(t->ft, parts_object(t));
+        break;
     case SYNC_TARGET:
-        if (!has_target_dependences(engine, call)) break;
+        if (openmp_is_task(engine, call) || !has_target_dependences(engine, call)) break;
         openmp_left(t);
         ft_acquire(t->ft, object_make(KIND_DEPEND, everything));
         ft_release(t->ft, object_make(KIND_DEPEND, everything));

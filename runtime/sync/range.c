@@ -8,15 +8,16 @@
 
 enum { MOST = 1 << 30, VECTORS = 64 };
 
-static void check(sync_thread *t, const sync_call *call, bool is_write, uint64_t addr, uint64_t size)
+void range_check(sync_thread *t, const sync_call *call, bool is_write, uint64_t addr, uint64_t size)
 {
     if (!addr || !size) return;
     if (size > MOST) size = MOST;
+    if (t->waiting) sync_settle(t);
     (is_write ? ft_write : ft_read)(t->ft, addr, size, call->site);
 }
 
 /* Bytes of the string at addr with its zero, at most `limit`. */
-static uint64_t string_size(const sync_engine *engine, uint64_t addr, uint64_t limit)
+uint64_t range_string_size(const sync_engine *engine, uint64_t addr, uint64_t limit)
 {
     char part[256];
     uint64_t size = 0;
@@ -65,7 +66,7 @@ static uint64_t number_size(const sync_engine *engine, uint64_t addr, bool is_wh
 /* Up to the character, or the zero. */
 static uint64_t size_to_char(const sync_engine *engine, uint64_t addr, char wanted)
 {
-    uint64_t size = string_size(engine, addr, UINT64_MAX), at = 0;
+    uint64_t size = range_string_size(engine, addr, UINT64_MAX), at = 0;
     char part[256];
     while (at < size) {
         uint64_t room = size - at < sizeof part ? size - at : sizeof part;
@@ -107,7 +108,7 @@ static void check_vectors(sync_engine *engine, sync_thread *t, const sync_call *
         struct iovec v;
         if (!sync_read(engine, vectors + i * sizeof v, &v, sizeof v)) return;
         uint64_t size = v.iov_len < limit ? v.iov_len : limit;
-        check(t, call, is_write, (uint64_t)v.iov_base, size);
+        range_check(t, call, is_write, (uint64_t)v.iov_base, size);
         limit -= size;
     }
 }
@@ -140,8 +141,13 @@ static void range_before(sync_engine *engine, sync_thread *t, const sync_call *c
     case SIZE_PRODUCT: size = arg * call_argument(call, (uint8_t)(r->arg + 1)); break;
     case SIZE_CONST: size = r->arg; break;
     case SIZE_STRING:
-    case SIZE_PATH: size = string_size(engine, addr, UINT64_MAX); break;
-    case SIZE_BOUNDED: size = string_size(engine, addr, arg); break;
+    case SIZE_PATH: size = range_string_size(engine, addr, UINT64_MAX); break;
+    case SIZE_FORMAT:
+    case SIZE_FORMAT_LIST:
+        size = range_string_size(engine, addr, UINT64_MAX);
+        format_check(engine, t, call, r->pointer, r->arg, r->size == SIZE_FORMAT_LIST);
+        break;
+    case SIZE_BOUNDED: size = range_string_size(engine, addr, arg); break;
     case SIZE_NUMBER: size = number_size(engine, addr, r->arg != SYNC_NO_ARG, arg); break;
     case SIZE_TO_CHAR: size = size_to_char(engine, addr, (char)arg); break;
     case SIZE_COMMON:
@@ -159,7 +165,7 @@ static void range_before(sync_engine *engine, sync_thread *t, const sync_call *c
         break;
     default: break;
     }
-    check(t, call, r->is_write, addr, size);
+    range_check(t, call, r->is_write, addr, size);
 }
 
 void ranges_before(sync_engine *engine, sync_thread *t, const sync_call *call)
@@ -180,11 +186,12 @@ static void range_after(sync_engine *engine, sync_thread *t, const sync_call *ca
     case SIZE_STORED: size = r->arg; break;
     case SIZE_PRINTED: size = (uint32_t)result + 1u; break;
     case SIZE_LIMITED: size = (uint32_t)result + 1u < arg ? (uint32_t)result + 1u : arg; break;
-    case SIZE_LINE: size = string_size(engine, addr, UINT64_MAX); break;
+    case SIZE_LINE: size = range_string_size(engine, addr, UINT64_MAX); break;
     case SIZE_INDIRECT:
         if (!sync_read(engine, addr, &addr, sizeof addr)) addr = 0;
-        size = string_size(engine, addr, UINT64_MAX);
+        size = range_string_size(engine, addr, UINT64_MAX);
         break;
+    case SIZE_SCANNED: format_check_stores(engine, t, call, r->pointer, r->arg, (int32_t)result); break;
     case SIZE_UNTIL: size = result ? result - addr + 1 : arg; break;
     case SIZE_VECTOR:
         if (r->is_write) check_vectors(engine, t, call, true, addr, arg, result);
@@ -197,7 +204,7 @@ static void range_after(sync_engine *engine, sync_thread *t, const sync_call *ca
         break;
     default: break;
     }
-    check(t, call, r->is_write, addr, size);
+    range_check(t, call, r->is_write, addr, size);
 }
 
 void ranges_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result)

@@ -3,6 +3,7 @@
  *   table.c        one row per function: its name, what it means, which arguments it concerns, when it succeeds
  *   apply.c        a call of such a function, as events for the core: one half before it, one half after
  *   range.c        the memory that a call reads and writes
+ *   format.c       which strings a format of printf names
  *   descriptor.c   pipes, sockets, epoll, message queues: what is written happens before what is read
  *   openmp.c       libgomp and libomp: regions, barriers, tasks
  *   order.c        the order in which locks are taken, and its cycles
@@ -93,7 +94,9 @@ typedef enum {
     SYNC_TASK_DONE, /* a task is done, although its function may have returned long ago */
     SYNC_TASK_ALLOC, /* libomp's: a kmp_task_t for function `object`; returned, of arguments 3 and 4 bytes together */
     SYNC_TASK_GROUP, /* waits for tasks, and calls functions of the program with what they did */
-    SYNC_TARGET,     /* waits for the dependences, if there are any, in word `third` of the arguments on the stack; may call the program */
+    SYNC_TASK_PARTS, /* libomp's: one thread of the team makes parts for all to reduce into, by calling the program, the others wait for it */
+    SYNC_TARGET,     /* libgomp's: runs function `object`, if there is one, after the dependences, if there are any, in word `third` of
+                        the arguments on the stack; the flags, the argument before them, may make it a task */
     SYNC_COMBINE,    /* each thread of the team gives data, and function `object` may work on all of them */
 
     SYNC_MEANINGS
@@ -104,7 +107,8 @@ typedef enum {
     SYNC_ZERO,    /* an int 0 (also thrd_success), or EOWNERDEAD: the lock is held, its last owner died */
     SYNC_POINTER, /* not NULL, not MAP_FAILED */
     SYNC_TRUE,    /* an int that is not 0 */
-    SYNC_COUNT    /* an ssize_t that is not below 0 */
+    SYNC_COUNT,   /* an ssize_t that is not below 0 */
+    SYNC_POSITIVE /* an int above 0 */
 } sync_success;
 
 enum { SYNC_ARGS = 6, SYNC_NO_ARG = 0xff };
@@ -117,6 +121,8 @@ typedef enum { /* bytes of a range */
     SIZE_STRING,  /* a string with its zero */
     SIZE_PATH,    /* the same, but it is the kernel that reads it: a wrong pointer is an error, and no fault */
     SIZE_BOUNDED, /* a string with its zero, or argument `arg` bytes if they come first */
+    SIZE_FORMAT,  /* a format of printf with its zero, and the strings that it names among the arguments from `arg` on */
+    SIZE_FORMAT_LIST, /* the same, of the va_list that is argument `arg` */
     SIZE_NUMBER,  /* a number in words to base `arg` (an argument; NONE: with a point and an exponent), and what ends it */
     SIZE_TO_CHAR, /* a string up to the character in argument `arg`, or its zero */
     SIZE_COMMON,  /* as far as the strings at arguments 0 and 1 are equal, and the first difference; at most argument `arg` */
@@ -131,6 +137,7 @@ typedef enum { /* bytes of a range */
     SIZE_MESSAGE, /* the iovecs of a msghdr, likewise */
     SIZE_MESSAGES, /* those of argument `arg` mmsghdrs; after it of as many as it returns, each as far as it came */
     SIZE_INDIRECT, /* *pointer is where, and a string with its zero is there; after it */
+    SIZE_SCANNED, /* a format of scanf: what it stores through arguments from `arg` on, as many as the call returns; after it */
     SIZE_UNTIL    /* up to what the call returns (a pointer into it), after it; all of argument `arg` if it is NULL */
 } sync_size;
 
@@ -172,8 +179,10 @@ static inline bool sync_reads_itself(const sync_row *row)
 
 typedef enum { SYNC_WATCH_ONCE = 1, SYNC_WATCH_REGION, SYNC_WATCH_FORK_CALL, SYNC_WATCH_TASK, SYNC_WATCH_COMBINE } sync_watch;
 
-/* The function that a call of this row will have watched, known by its arguments alone; 0: none. */
-uint64_t sync_watched(const sync_row *row, const uint64_t args[SYNC_ARGS], sync_watch *kind);
+typedef struct sync_call sync_call;
+typedef struct sync_engine sync_engine;
+/* The argument of a call that is a function which is to be watched, of which row, args and stack are filled in; SYNC_NO_ARG: none. */
+uint8_t sync_watched(const sync_engine *engine, const sync_call *call, sync_watch *kind);
 bool sync_watches(const sync_row *row); /* does it ever? */
 
 enum { SYNC_DEPENDENT = 256 };
@@ -192,7 +201,7 @@ typedef struct { /* what comes out of channel `to` may have come from `from` */
 
 typedef struct order_graph order_graph;
 
-typedef struct { /* what the engine knows; made by the engine, then sync_create */
+struct sync_engine { /* what the engine knows; made by the engine, then sync_create */
     void *context;
     report *report;
     /* The thread that the program calls `handle` (a pthread_t), or NULL. */
@@ -216,7 +225,7 @@ typedef struct { /* what the engine knows; made by the engine, then sync_create 
     uint64_t next_channel;
     uint64_t dependent[SYNC_DEPENDENT]; /* functions of tasks with dependences, by hash; openmp.c */
     order_graph *order; /* or NULL */
-} sync_engine;
+};
 
 /* False: no memory. */
 bool sync_create(sync_engine *engine);
@@ -229,7 +238,8 @@ enum { SYNC_TEAMS = 8, SYNC_HELD = 32, SYNC_ONCES = 16, SYNC_DEPTHS = 16 };
 typedef struct { /* made by the engine, zeroed but for `ft`; one per thread */
     ft_thread *ft;         /* never NULL in the calls below */
     bool waiting;          /* a SYNC_WAIT is running, or what the program does in a call comes after something, with: */
-    uint64_t mutex;        /* or another object */
+    bool published;        /* others may have come to know what the thread does now */
+    uint64_t mutex;        /* or another object; or the other way round, what others wait for (sync_settle) */
     struct {
         uint64_t id;
         uint32_t round; /* of its barriers */
@@ -257,13 +267,14 @@ void sync_created(sync_engine *engine, const ft_thread *parent, const ft_thread 
 void sync_ending(sync_engine *engine, sync_thread *t);
 /* A signal is about to be handled by the program in this thread. */
 void sync_signalled(sync_engine *engine, sync_thread *t, int signal);
-/* The thread runs code of the program although a wait has not returned: it was cancelled, and has its mutex again. An
+/* The thread runs code of the program although a wait has not returned: it was cancelled, and has its mutex again, or a library
+ * calls the program before it lets the thread, or others, go on. An
  * engine calls it before a check, when `waiting` is set. */
 void sync_settle(sync_thread *t);
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-typedef struct sync_call { /* one call, from its entry to its return; made by the engine, zeroed */
+struct sync_call { /* one call, from its entry to its return; made by the engine, zeroed */
     const sync_row *row;
     uint64_t args[SYNC_ARGS]; /* all of them: rdi, rsi, rdx, rcx, r8, r9 */
     uint64_t stack;           /* where further arguments are: rsp at the entry plus 8 */
@@ -274,7 +285,7 @@ typedef struct sync_call { /* one call, from its entry to its return; made by th
     uint32_t round;           /* SYNC_BARRIER */
     uint64_t old_size;        /* SYNC_REALLOC */
     uint64_t outside;         /* `inside` of the thread before it */
-} sync_call;
+};
 
 /* Is the call of a function of the table, which will return into this module (NULL: none is known), one of the program?
  * Not if a modelled library makes it inside of another call of the table. A return into a modelled library alone says
@@ -314,6 +325,7 @@ typedef enum {
     KIND_TASKS_DONE,
     KIND_DEPEND,
     KIND_COMBINE,
+    KIND_PARTS,
     KIND_STREAM,
     KIND_FLOCK
 } object_kind;
@@ -340,13 +352,23 @@ bool sync_read(const sync_engine *engine, uint64_t from, void *to, size_t size);
 void ranges_before(sync_engine *engine, sync_thread *t, const sync_call *call);
 void ranges_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 
+uint64_t range_string_size(const sync_engine *engine, uint64_t addr, uint64_t limit); /* with its zero; at most `limit` */
+void range_check(sync_thread *t, const sync_call *call, bool is_write, uint64_t addr, uint64_t size);
+
+/* format.c: the strings of a call whose format, argument `format`, is for arguments from `arg` on, or for the va_list in `arg`. */
+void format_check(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, bool is_list);
+/* What a call stored whose format of scanf is argument `format`, through pointers from argument `arg` on; `count` of them. */
+void format_check_stores(sync_engine *engine, sync_thread *t, const sync_call *call, uint8_t format, uint8_t arg, int32_t count);
+
 /* descriptor.c */
 bool descriptor_create(sync_engine *engine);
 void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *call);
 void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 
 /* openmp.c */
+bool openmp_is_task(const sync_engine *engine, const sync_call *call); /* a SYNC_TARGET that is not waited for */
 void openmp_before(sync_engine *engine, sync_thread *t, const sync_call *call);
+bool openmp_calls_program(const sync_row *row);
 void openmp_left(sync_thread *t); /* a call in which the program's code waited for something */
 void openmp_after(sync_engine *engine, sync_thread *t, const sync_call *call, uint64_t result);
 

@@ -307,6 +307,7 @@ WRAPPED(void, ft_forked_process, ft_thread *thread)
 
 OBJECT_EVENT(TRACE_ACQUIRE, ft_acquire)
 OBJECT_EVENT(TRACE_RELEASE, ft_release)
+OBJECT_EVENT(TRACE_PUBLISH, ft_publish)
 OBJECT_EVENT(TRACE_FORGET, ft_forget)
 OBJECT_EVENT(TRACE_ATOMIC_BEFORE, ft_atomic_before)
 OBJECT_EVENT(TRACE_ATOMIC_AFTER, ft_atomic_after)

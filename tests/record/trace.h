@@ -14,6 +14,7 @@ typedef enum {
     TRACE_JOIN,         /* other: the child */
     TRACE_ACQUIRE,      /* addr: the object; so for all that follow */
     TRACE_RELEASE,
+    TRACE_PUBLISH,
     TRACE_FORGET,
     TRACE_ATOMIC_BEFORE,
     TRACE_ATOMIC_AFTER,

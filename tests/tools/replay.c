@@ -361,6 +361,9 @@ static void run(const trace_record *first, const trace_record *r, const trace_re
     case TRACE_RELEASE:
         release(r->thread, &object_at(r->addr, NO_ROUND, true)->released);
         break;
+    case TRACE_PUBLISH:
+        clock_merge(&object_at(r->addr, NO_ROUND, true)->released, &thread_at(r->thread)->clock);
+        break;
     case TRACE_ATOMIC_BEFORE:
         atomic_before(r);
         break;

@@ -230,15 +230,20 @@ static void test_an_epoll_of_many_descriptors_knows_them_all(void)
     TEST_ASSERT_EQUAL_UINT(1, races());
 }
 
-static void test_a_function_that_is_watched_is_known_by_the_arguments(void)
+static uint8_t watched_of(const char *name, sync_watch *kind)
 {
-    const uint64_t args[SYNC_ARGS] = {1, 2, 3, 4, 5, 6};
+    const sync_call call = {.row = sync_find(name)};
+    return sync_watched(&engine, &call, kind);
+}
+
+static void test_a_function_that_is_watched_is_one_of_the_arguments(void)
+{
     sync_watch kind;
-    TEST_ASSERT_EQUAL_UINT64(2, sync_watched(sync_find("pthread_once"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(1, watched_of("pthread_once", &kind));
     TEST_ASSERT_EQUAL(SYNC_WATCH_ONCE, kind);
-    TEST_ASSERT_EQUAL_UINT64(6, sync_watched(sync_find("__kmpc_reduce"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(5, watched_of("__kmpc_reduce", &kind));
     TEST_ASSERT_EQUAL(SYNC_WATCH_COMBINE, kind);
-    TEST_ASSERT_EQUAL_UINT64(0, sync_watched(sync_find("__kmpc_end_reduce"), args, &kind));
+    TEST_ASSERT_EQUAL_UINT(SYNC_NO_ARG, watched_of("__kmpc_end_reduce", &kind));
     TEST_ASSERT_FALSE(sync_watches(sync_find("pthread_mutex_lock")));
 }
 
@@ -555,6 +560,163 @@ static void test_tasks_come_after_their_creation_and_before_who_waits(void)
     TEST_ASSERT_EQUAL_UINT(0, races());
 }
 
+static void create_target(ft_thread *t, uint64_t function, uint64_t flags, uint64_t dependences)
+{
+    const uint64_t stack[] = {flags, dependences};
+    sync_call target = {.row = sync_find("GOMP_target_ext"), .args = {0, function}, .stack = (uint64_t)stack};
+    sync_watch kind;
+    TEST_ASSERT_EQUAL_UINT(flags & 1 ? 1 : SYNC_NO_ARG, sync_watched(&engine, &target, &kind));
+    sync_before(&engine, sync_of(t), &target);
+    sync_after(&engine, sync_of(t), &target, 0);
+}
+
+static void test_a_target_region_that_is_not_waited_for_is_a_task(void)
+{
+    enum { NOWAIT = 1, SOME = 0x1000 };
+    ft_write(a, X, 4, 1);
+    create_target(a, TASK, NOWAIT, SOME);
+    TEST_ASSERT_EQUAL_UINT64(TASK, watched);
+    sync_entered(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    ft_write(b, X, 4, 2);
+    sync_returned(&engine, sync_of(b), TASK, SYNC_WATCH_TASK, 0);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    create_target(first, TASK + 16, NOWAIT, SOME);
+    ft_read(first, X, 4, 3);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "it is a task that waits for the first one, not who creates it");
+    create_target(a, TASK + 32, 0, SOME);
+    ft_read(a, X, 4, 4);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(0, races(), "this one waits");
+    create_target(b, TASK + 48, 0, 0);
+    ft_write(b, X + 8, 4, 5);
+    create_target(b, TASK + 48, 0, 0);
+    ft_write(a, X + 8, 4, 6);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "this one does not");
+}
+
+static void test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on(void)
+{
+    sync_call maker = begin(a, "__kmpc_taskred_modifier_init", 0, 0, 0), other;
+    sync_settle(sync_of(a)); /* as an engine does before a check */
+    ft_write(a, X, 4, 1);
+    sync_settle(sync_of(a));
+    ft_write(a, X + 8, 4, 2);
+    ft_write(b, X + 16, 4, 3);
+    other = begin(b, "__kmpc_taskred_modifier_init", 0, 0, 0);
+    end(b, &other, 0); /* the first one is not back yet */
+    ft_write(b, X, 4, 4);
+    ft_write(b, X + 8, 4, 5);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    end(a, &maker, 0);
+    ft_write(a, X + 24, 4, 6);
+    ft_write(b, X + 24, 4, 7);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "after the call");
+    ft_write(a, X + 16, 4, 8);
+    TEST_ASSERT_EQUAL_UINT_MESSAGE(1, races(), "who makes nothing lets nobody go on");
+}
+
+/* What does a read by `b` of the strings of a format race with: bit i for byte i of `text`? */
+static unsigned read_by(char *text, unsigned size, const char *name, const uint64_t args[SYNC_ARGS], const uint64_t *stack)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < size; i++) {
+        ft_clear(a, (uint64_t)text, size);
+        ft_write(a, (uint64_t)text + i, 1, next_site++);
+        sync_call c = {.row = sync_find(name), .stack = (uint64_t)stack, .site = next_site++, .is_checked = true};
+        memcpy(c.args, args, sizeof c.args);
+        sync_before(&engine, sync_of(b), &c);
+        found |= (races() != 0) << i;
+        sync_after(&engine, sync_of(b), &c, 0);
+    }
+    return found;
+}
+
+static void test_a_format_says_how_far_strings_are_read(void)
+{
+    static char text[6] = "ab\0de", to[8];
+    const uint64_t at = (uint64_t)text, out = (uint64_t)to;
+    uint64_t stack[16] __attribute__((aligned(16))) = {0};
+    for (unsigned i = 0; i < 16; i++)
+        stack[i] = 0x1000 + i;
+#define READ(name, ...) read_by(text, sizeof text, name, (const uint64_t[SYNC_ARGS]){__VA_ARGS__}, stack)
+#define FORMAT(text) (uint64_t)(text)
+    TEST_ASSERT_EQUAL_HEX(7, READ("printf", FORMAT("%d%%%s"), 5, at));
+    TEST_ASSERT_EQUAL_HEX(1, READ("printf", FORMAT("%5.1s"), at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%.s"), at));
+    TEST_ASSERT_EQUAL_HEX(3, READ("printf", FORMAT("%*.*s"), 1, 2, at));
+    TEST_ASSERT_EQUAL_HEX(7, READ("printf", FORMAT("%.*s"), (uint32_t)-1, at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%p%s"), at, 0));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%2$s%1$d"), 5, at));
+    TEST_ASSERT_EQUAL_HEX(0, READ("printf", FORMAT("%ls"), at));
+    TEST_ASSERT_EQUAL_HEX(7, READ("fprintf", 0, FORMAT("%f%s"), at));
+    stack[1] = at;
+    TEST_ASSERT_EQUAL_HEX(7, READ("snprintf", out, 8, FORMAT("%d%d%d%d%s"), 1, 2, 3));
+    stack[4] = at; /* a ninth number, a gap, and a long double are in front of it */
+    TEST_ASSERT_EQUAL_HEX(7, READ("snprintf", out, 8, FORMAT("%f%f%f%f%f%f%f%f%f%Lf%d%d%d%s"), 1, 2, 3));
+    const struct {
+        uint32_t whole, vector;
+        const uint64_t *stack, *saved;
+    } list = {40, 48, stack, stack}; /* one register is left */
+    stack[5] = at;
+    stack[1] = 0;
+    TEST_ASSERT_EQUAL_HEX(7, READ("vprintf", FORMAT("%s"), (uint64_t)&list));
+    stack[5] = 0;
+    stack[1] = at;
+    TEST_ASSERT_EQUAL_HEX(7, READ("vprintf", FORMAT("%d%d%s"), (uint64_t)&list));
+}
+
+/* How many bytes at `to` does a call of sscanf store that has this format and returns `result`? */
+static unsigned stored_by(char *to, const char *format, int result, uint64_t second, uint64_t third)
+{
+    static const char input[] = "12";
+    unsigned found = 0;
+    for (unsigned i = 0; i < 32; i++) {
+        ft_clear(a, (uint64_t)to, 32);
+        ft_write(a, (uint64_t)to + i, 1, next_site++);
+        sync_call c = {.row = sync_find("sscanf"),
+                       .args = {(uint64_t)input, (uint64_t)format, (uint64_t)to, second, third},
+                       .site = next_site++,
+                       .is_checked = true};
+        sync_before(&engine, sync_of(b), &c);
+        sync_after(&engine, sync_of(b), &c, (uint32_t)result);
+        found += races() != 0;
+    }
+    return found;
+}
+
+static void test_a_format_says_what_is_stored(void)
+{
+    static char to[32] = "abc", other[32];
+    const uint64_t there = (uint64_t)to, elsewhere = (uint64_t)other;
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%d", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%d", 0, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%d", -1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(1, stored_by(to, "%hhx", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(2, stored_by(to, "%ho", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%lld", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%zu", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%f", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%lg", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(10, stored_by(to, "%La", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%20s", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%[^]%d]", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(1, stored_by(to, "%5c", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(to, "%ms", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%n", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(0, stored_by(to, "%1$d", 1, 0, 0));
+    TEST_ASSERT_EQUAL_UINT(4, stored_by(to, "%*d%d", 1, elsewhere, 0));
+    TEST_ASSERT_EQUAL_UINT(8, stored_by(other, "%ld%*d x%%%d", 1, there, 0));
+}
+
+static void test_a_status_is_stored_for_a_child_only(void)
+{
+    ft_write(a, X, 4, 1);
+    call(b, "waitpid", 0, X, 0, 0);
+    call(b, "waitpid", 0, X, 0, (uint64_t)-1);
+    TEST_ASSERT_EQUAL_UINT(0, races());
+    call(b, "waitpid", 0, X, 0, 1234);
+    TEST_ASSERT_EQUAL_UINT(1, races());
+}
+
 /* --- the order of locks ------------------------------------------------------------------------------------------- */
 
 static void lock(ft_thread *t, uint64_t mutex)
@@ -652,7 +814,7 @@ int main(void)
     RUN_TEST(test_readers_come_after_writers_and_writers_after_readers);
     RUN_TEST(test_what_is_moved_between_channels_keeps_its_order);
     RUN_TEST(test_an_epoll_of_many_descriptors_knows_them_all);
-    RUN_TEST(test_a_function_that_is_watched_is_known_by_the_arguments);
+    RUN_TEST(test_a_function_that_is_watched_is_one_of_the_arguments);
     RUN_TEST(test_a_barrier_orders_all_who_enter_before_all_who_leave);
     RUN_TEST(test_once_orders_after_the_function_it_ran);
     RUN_TEST(test_a_join_orders_when_it_succeeds);
@@ -667,6 +829,11 @@ int main(void)
     RUN_TEST(test_a_region_comes_after_what_was_before_it_and_before_what_is_after_it);
     RUN_TEST(test_barriers_of_a_team_order_it);
     RUN_TEST(test_tasks_come_after_their_creation_and_before_who_waits);
+    RUN_TEST(test_a_target_region_that_is_not_waited_for_is_a_task);
+    RUN_TEST(test_a_format_says_how_far_strings_are_read);
+    RUN_TEST(test_a_format_says_what_is_stored);
+    RUN_TEST(test_a_status_is_stored_for_a_child_only);
+    RUN_TEST(test_parts_that_one_thread_makes_are_known_to_the_others_when_they_go_on);
     RUN_TEST(test_a_cycle_of_two_threads_is_told_once);
     RUN_TEST(test_a_cycle_of_three);
     RUN_TEST(test_what_cannot_close_is_no_deadlock);
