@@ -317,7 +317,7 @@ static void check_random_program(uint64_t *random, const lift_insn *table)
     ir_liveness(self, ir);
     for (uint32_t b = 0; b < n; b++) {
         for (uint32_t i = 0; i < f->blocks[b].insn_count; i++) {
-            uint32_t live = SP; /* never dead */
+            uint32_t live = SP | (SAVED & p.unwritten); /* never dead; the caller's, should it be unwound */
             for (uint32_t bit = 1; bit <= LIVE_DF; bit <<= 1) {
                 bool visited[8] = {false};
                 if (is_read(&p, b, i, bit, visited)) live |= bit;
