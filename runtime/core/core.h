@@ -201,7 +201,7 @@ bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out);
 /* Objects are named by an address and appear on first use. They go when their memory is cleared or allocated anew. */
 void ft_acquire(ft_thread *thread, uint64_t object); /* what was released there is ordered before what comes now */
 void ft_release(ft_thread *thread, uint64_t object); /* what was done is ordered before later acquires */
-/* So is what is done from now on until the next release: of a thread that lets others go on in a place that is not seen. */
+/* So is the next access: of a thread that lets others go on in a place that is not seen, in front of each of its accesses. */
 void ft_publish(ft_thread *thread, uint64_t object);
 void ft_forget(ft_thread *thread, uint64_t object);  /* initialised or destroyed: nothing was released there */
 

@@ -156,6 +156,7 @@ void ft_release(ft_thread *thread, uint64_t object)
 void ft_publish(ft_thread *thread, uint64_t object)
 {
     if (!is_concurrent(thread->core)) return;
+    ft_release(thread, object); /* what somebody has acquired and accessed since is not settled by an access of before */
     sync_object *o = begin(thread, object, true);
     if (o) release(core_of_thread(thread), o, state_of(thread));
     end(thread, object, false);

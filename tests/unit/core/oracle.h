@@ -24,6 +24,7 @@ typedef struct {
 typedef struct {
     unsigned threads;
     oracle_clock thread[ORACLE_THREADS];
+    bool published[ORACLE_THREADS]; /* its next access is known already to those who acquire */
     oracle_clock object[ORACLE_OBJECTS], readers[ORACLE_OBJECTS];
     unsigned accesses[ORACLE_PLACES];
     oracle_access access[ORACLE_PLACES][ORACLE_HISTORY];
@@ -44,15 +45,23 @@ static inline void oracle_merge(oracle_clock *to, const oracle_clock *from)
 
 static inline void oracle_step(oracle *o, unsigned thread)
 {
-    o->thread[thread].at[thread]++;
+    if (!o->published[thread]) o->thread[thread].at[thread]++;
+}
+
+/* What it does from now on is known to nobody. */
+static inline void oracle_begin_anew(oracle *o, unsigned thread)
+{
+    o->published[thread] = false;
+    oracle_step(o, thread);
 }
 
 static inline unsigned oracle_fork(oracle *o, unsigned parent)
 {
     unsigned child = o->threads++;
     o->thread[child] = o->thread[parent];
+    o->published[child] = false;
     oracle_step(o, child);
-    oracle_step(o, parent);
+    oracle_begin_anew(o, parent);
     return child;
 }
 
@@ -65,7 +74,14 @@ static inline void oracle_join(oracle *o, unsigned thread, unsigned child)
 static inline void oracle_release(oracle *o, unsigned thread, oracle_clock *to)
 {
     oracle_merge(to, &o->thread[thread]);
-    oracle_step(o, thread);
+    oracle_begin_anew(o, thread);
+}
+
+static inline void oracle_publish(oracle *o, unsigned thread, oracle_clock *to)
+{
+    oracle_begin_anew(o, thread);
+    oracle_merge(to, &o->thread[thread]);
+    o->published[thread] = true;
 }
 
 static inline void oracle_acquire(oracle *o, unsigned thread, const oracle_clock *from)

@@ -34,6 +34,7 @@ typedef enum {
     EVENT_BARRIER_ENTER,
     EVENT_BARRIER_LEAVE,
     EVENT_FORGET,
+    EVENT_PUBLISH,
     EVENT_READ,
     EVENT_WRITE,
     EVENT_READ_RANGE,
@@ -68,6 +69,7 @@ static const struct {
     [EVENT_BARRIER_ENTER] = {"barrier enter", 40},
     [EVENT_BARRIER_LEAVE] = {"barrier leave", 150},
     [EVENT_FORGET] = {"lock made anew", 5},
+    [EVENT_PUBLISH] = {"publication", 10},
     [EVENT_READ] = {"read", 450},
     [EVENT_WRITE] = {"write", 250},
     [EVENT_READ_RANGE] = {"range read", 30},
@@ -88,6 +90,7 @@ typedef struct {
     bool alive, ended, joined;
     int reading[TRACE_RWLOCKS]; /* how often it holds it for reading */
     bool waits;                 /* inside the barrier */
+    unsigned publishes;         /* lock, as long as the oracle says that it does */
     unsigned round;             /* of the oracle's barrier clocks */
     uint32_t core_round;
     ft_thread *ft;
@@ -189,6 +192,14 @@ static inline bool is_covered(const ft_strided *e, uint64_t from, uint64_t to)
     return number < e->count && to <= e->addr + number * step + e->size;
 }
 
+static inline uint64_t object_address(const trace *t, unsigned object)
+{
+    /* two of the atomics are in the memory, and go when it is cleared */
+    if (object == OBJECT_ATOMIC) return t->base + TRACE_HOT + 8;
+    if (object == OBJECT_ATOMIC + 1) return t->base + 5 * TRACE_PAGE;
+    return 0x5000 + object * 8;
+}
+
 /* --- comparing ---------------------------------------------------------------------------------------------------- */
 
 /* Was there a reset since it was last asked? */
@@ -203,6 +214,8 @@ static inline bool was_reset(trace *t)
 
 static inline void forget_all(trace *t)
 {
+    for (unsigned i = 0; i < t->oracle.threads; i++)
+        oracle_begin_anew(&t->oracle, i);
     for (unsigned i = 0; i < ORACLE_PLACES; i++) {
         oracle_clear(&t->oracle, i);
         t->raced[i] = false;
@@ -264,6 +277,14 @@ static inline uint64_t reported_up_to(const trace *t, uint64_t from, uint64_t to
     return from < to ? from : to;
 }
 
+static inline void publish(trace *t, unsigned thread)
+{
+    const unsigned lock = t->threads[thread].publishes;
+    ft_publish(t->threads[thread].ft, object_address(t, lock));
+    if (was_reset(t)) forget_all(t); /* before it was known */
+    oracle_publish(&t->oracle, thread, &t->oracle.object[lock]);
+}
+
 /* The elements of an access are made of whole places. */
 static inline bool do_access(trace *t, unsigned thread, ft_strided bytes, bool is_write, bool by_free)
 {
@@ -271,6 +292,7 @@ static inline bool do_access(trace *t, unsigned thread, ft_strided bytes, bool i
     const trace_cuts *cuts = cuts_of_memory();
     const ft_site site = 1 + t->access_count % t->sites;
     t->accesses[t->access_count++] = (trace_access){site, thread, is_write, bytes};
+    if (t->oracle.published[thread]) publish(t, thread);
     memset(touched, 0, sizeof touched);
     for (uint64_t i = 0; i < bytes.count; i++) {
         uint64_t from = bytes.addr + i * (uint64_t)bytes.stride;

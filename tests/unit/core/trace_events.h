@@ -4,14 +4,6 @@
 
 #include "tests/unit/core/trace_compare.h"
 
-static inline uint64_t object_address(const trace *t, unsigned object)
-{
-    /* two of the atomics are in the memory, and go when it is cleared */
-    if (object == OBJECT_ATOMIC) return t->base + TRACE_HOT + 8;
-    if (object == OBJECT_ATOMIC + 1) return t->base + 5 * TRACE_PAGE;
-    return 0x5000 + object * 8;
-}
-
 static inline void do_clear(trace *t, unsigned from, unsigned to)
 {
     const trace_cuts *cuts = cuts_of_memory();
@@ -31,7 +23,7 @@ static inline bool do_fork(trace *t, unsigned parent, bool fails)
     ft_thread *child = ft_fork(t->threads[parent].ft, 0);
     if (fails) {
         ft_fork_undo(t->threads[parent].ft, child);
-        oracle_step(&t->oracle, parent);
+        oracle_begin_anew(&t->oracle, parent);
         return true;
     }
     unsigned number = oracle_fork(&t->oracle, parent);
@@ -92,6 +84,13 @@ static inline bool do_lock(trace *t, unsigned thread, unsigned lock, event_kind 
         ft_release(ft, object_address(t, lock));
         oracle_release(&t->oracle, thread, &t->oracle.object[lock]);
     }
+    return true;
+}
+
+static inline bool do_publish(trace *t, unsigned thread, unsigned lock)
+{
+    t->threads[thread].publishes = lock % TRACE_LOCKS;
+    publish(t, thread);
     return true;
 }
 
@@ -268,6 +267,8 @@ static inline bool do_event(trace *t, const trace_event *e)
     case EVENT_UNLOCK:
     case EVENT_FORGET:
         return do_lock(t, thread, e->b, e->kind);
+    case EVENT_PUBLISH:
+        return do_publish(t, thread, e->b);
     case EVENT_LOCK_READ:
     case EVENT_LOCK_WRITE:
     case EVENT_UNLOCK_READ:
