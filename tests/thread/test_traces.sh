@@ -30,9 +30,13 @@ run env RACE_RECORD="$work/traces" "$work/bin/race" run --state "$work/state" "$
 [ "$code" = 66 ] || fail "the engine that records ends with $code: $(head -3 "$work/err")"
 trace=$(ls "$work"/traces/*)
 expect 0 "$RACE_TOOLS/replay" "$trace"
+# kind NAME: its number in a recording
+kind() { printf '#include <stdio.h>\n#include "tests/record/trace.h"\nint main(void) { printf("%%d", %s); }\n' "$1" >"$work/kind.c" &&
+    gcc -I"$RACE_SOURCE" -o "$work/kind" "$work/kind.c" && "$work/kind"; }
+race=$(kind TRACE_RACE) lost=$(printf %02x000000 "$(kind TRACE_LOST)")
 at=0
 while kind=$(number_at "$trace" $((at * 48)) 4) && [ "$kind" != 0 ]; do
-    [ "$kind" != 18 ] || patch "$trace" $((at * 48)) 13000000 # TRACE_RACE becomes TRACE_LOST
+    [ "$kind" != "$race" ] || patch "$trace" $((at * 48)) "$lost"
     at=$((at + 1))
 done
 expect 1 "$RACE_TOOLS/replay" "$trace"

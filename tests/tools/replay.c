@@ -362,6 +362,7 @@ static void run(const trace_record *first, const trace_record *r, const trace_re
         release(r->thread, &object_at(r->addr, NO_ROUND, true)->released);
         break;
     case TRACE_PUBLISH:
+        release(r->thread, &object_at(r->addr, NO_ROUND, true)->released);
         clock_merge(&object_at(r->addr, NO_ROUND, true)->released, &thread_at(r->thread)->clock);
         break;
     case TRACE_ATOMIC_BEFORE:

@@ -30,11 +30,13 @@ static inline void *report_test_reserve(void *context, size_t size)
 {
     return test_reserve(&((report_test_host *)context)->core, size);
 }
-static inline bool report_test_read(void *context, uint64_t from, void *to, size_t size)
+/* As the engines do, it reads on behind the end of a string, as far as the page goes. */
+__attribute__((no_sanitize_address)) static inline bool report_test_read(void *context, uint64_t from, void *to, size_t size)
 {
     (void)context;
     if (from < 1 << 24) return false; /* made-up addresses of tests */
-    memcpy(to, (const void *)from, size);
+    for (size_t i = 0; i < size; i++)
+        ((volatile char *)to)[i] = ((const volatile char *)from)[i];
     return true;
 }
 static inline const void *report_test_map(void *context, const char *path, size_t *size)
