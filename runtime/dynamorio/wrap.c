@@ -351,13 +351,20 @@ void wrap_handler(app_pc pc)
 
 /* --- where calls return to ---------------------------------------------------------------------------------------- */
 
+/* What looks like a call may be the end of something else. To read where it leads to would then be a fault, which looks like a signal
+ * (leave.c) and has a check made twice. */
+static bool is_there(app_pc pc, size_t size)
+{
+    return report_module_at(client.report, (uint64_t)pc) || dr_memory_is_readable(pc, size);
+}
+
 /* What a stub of a procedure linkage table jumps to, or where it would ask the loader to look (`is_unknown`). */
 static app_pc through_stub(app_pc pc, bool *is_unknown)
 {
     static const byte landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
     byte code[16];
     size_t done;
-    if (!dr_safe_read(pc, sizeof code, code, &done)) return NULL;
+    if (!is_there(pc, sizeof code) || !dr_safe_read(pc, sizeof code, code, &done)) return NULL;
     uint at = memcmp(code, landing, sizeof landing) ? 0 : sizeof landing;
     at += code[at] == 0xf2; /* bnd */
     int offset;
@@ -381,7 +388,7 @@ static app_pc called_before(app_pc pc, bool *is_unknown)
     memcpy(&offset, code + 2, sizeof offset);
     if (code[1] == 0xe8) return through_stub(pc + offset, is_unknown); /* call offset(%rip) */
     if (code[0] != 0xff || code[1] != 0x15) return NULL;               /* call *offset(%rip) */
-    return dr_safe_read(pc + offset, sizeof target, &target, &done) ? target : NULL;
+    return is_there(pc + offset, sizeof target) && dr_safe_read(pc + offset, sizeof target, &target, &done) ? target : NULL;
 }
 
 /* Does a call through a register or other memory end there? Not surely: what stands in front may be something else. */

@@ -127,6 +127,13 @@ static probe_module *take_module(const report_module *r)
     return m;
 }
 
+/* Another module, or this one, may have been there before. The loader maps and unmaps without being seen. */
+static void clear_memory(void *module)
+{
+    const probe_module *m = module;
+    ft_clear(probe_self.thread, m->start, m->end - m->start);
+}
+
 static void add_module(const struct dl_phdr_info *info, const char *path, uint64_t start, uint64_t end, bool is_program)
 {
     report_module *r = report_entry(path, start, end);
@@ -143,6 +150,7 @@ static void add_module(const struct dl_phdr_info *info, const char *path, uint64
             add_text(m, info->dlpi_addr + h->p_vaddr, info->dlpi_addr + h->p_vaddr + h->p_filesz);
     }
     m->seen = generation;
+    if (probe_sees()) probe_in_core(clear_memory, m);
     __atomic_store_n(&m->loaded, true, __ATOMIC_RELEASE);
     if (is_program && !r->plan && !r->refused && !probe.is_child && !probe.report->options.ask_dir)
         report_say(probe.report, "%s: no plan in %s: it runs unchecked", path, probe.report->options.plan_dir);

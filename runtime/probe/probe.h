@@ -4,6 +4,7 @@
  *   exec.c      programs that the program executes;  clone.c  processes and threads that libc is not told of
  *   seccomp.c   programs that forbid system calls to themselves
  *   module.c    modules as the loader maps and unmaps them; their plans
+ *   loader.c    what the loader's locks order
  *   patch.c     how control gets from a site to its trampoline: which bytes are overwritten with what
  *   tramp.c     trampolines: checks, the displaced instructions, the way back
  *   inline.c    a check in a trampoline, with the same-epoch path inlined; several in one go
@@ -304,6 +305,11 @@ extern const char probe_peek_fault[];
 
 /* Runs function(argument) on the thread's own stack while signals wait. */
 void probe_in_core(void (*function)(void *), void *argument); /* entry.S */
+/* Does the core know this thread, and is it not at work for it already? */
+static inline bool probe_sees(void)
+{
+    return probe.ready && !probe.disabled && probe_self.thread != &probe.nobody && !probe_self.busy;
+}
 
 /* --- system.c ----------------------------------------------------------------------------------------------------- */
 
@@ -396,6 +402,7 @@ void *near_map_at(uint64_t at, size_t size);
 /* --- module.c ----------------------------------------------------------------------------------------------------- */
 
 void module_start(void);                                                /* all that are loaded, and those to come */
+void loader_start(void);                                                /* loader.c */
 const probe_module *module_of_trampoline(uint64_t pc);                  /* or NULL */
 const probe_module *module_of_code(uint64_t pc);                        /* or NULL */
 void module_disable(const char *why);                                   /* the program runs as if there were no engine */

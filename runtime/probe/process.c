@@ -425,6 +425,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     thread_start();
     wrap_start();
     module_start();
+    loader_start();
     pthread_atfork(NULL, NULL, process_forked);
     on_exit(event_process_exit, NULL);
     probe.nobody.core = probe.core;

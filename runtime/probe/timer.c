@@ -44,11 +44,6 @@ static timer_record *new_record(void)
     return r;
 }
 
-static bool is_seen(void)
-{
-    return probe.ready && !probe.disabled && probe_self.thread != &probe.nobody && !probe_self.busy;
-}
-
 static void created(void *record)
 {
     const timer_record *r = record;
@@ -78,7 +73,7 @@ static void notified(union sigval value)
         ft_thread *thread = timers.parent ? ft_fork(timers.parent, report_call_site(probe.report, r->creation)) : NULL;
         sys_unlock(&timers.lock);
         if (thread) thread_adopt(thread);
-        if (is_seen()) probe_in_core(begun, r);
+        if (probe_sees()) probe_in_core(begun, r);
     }
     r->function(r->value);
 }
@@ -86,7 +81,7 @@ static void notified(union sigval value)
 EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 {
     create_function *real = (create_function *)symbol_next("timer_create");
-    timer_record *r = is_seen() && event && event->sigev_notify == SIGEV_THREAD ? new_record() : NULL;
+    timer_record *r = probe_sees() && event && event->sigev_notify == SIGEV_THREAD ? new_record() : NULL;
     if (!r) return real(clock, event, timer);
     *r = (timer_record){event->sigev_notify_function, event->sigev_value, (uint64_t)__builtin_return_address(0)};
     probe_in_core(created, r);
@@ -100,7 +95,7 @@ EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
 EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *to,
                                                          struct itimerspec *was)
 {
-    if (is_seen()) probe_in_core(set, NULL);
+    if (probe_sees()) probe_in_core(set, NULL);
     return ((set_function *)symbol_next("timer_settime"))(timer, flags, to, was);
 }
 

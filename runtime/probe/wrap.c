@@ -210,11 +210,10 @@ static struct _pthread_cleanup_buffer *cleanup_of(probe_call *c)
 void *probe_before(probe_call *c)
 {
     void *function = real_function(c->number);
-    const probe_thread *self = &probe_self;
     const sync_meaning meaning = sync_table[c->number].meaning;
     if (meaning == SYNC_POLL || meaning == SYNC_SELECT || meaning == SYNC_EPOLL_WAIT) mask_during_call(c);
     c->is_seen = false;
-    if (!probe.ready || probe.disabled || self->thread == &probe.nobody || self->busy) return function;
+    if (!probe_sees()) return function;
     c->is_on_device = meaning == SYNC_TARGET && have_devices();
     probe_in_core(before, c);
     if (c->is_seen && c->call.row->meaning == SYNC_WAIT) _pthread_cleanup_push(cleanup_of(c), cancelled, c);
@@ -245,7 +244,7 @@ void wrap_call_inside(const char *name, uint64_t object)
 
 void wrap_call_before(const char *name, uint64_t object, uint64_t back)
 {
-    if (!probe.ready || probe.disabled || probe_self.thread == &probe.nobody || probe_self.busy) return;
+    if (!probe_sees()) return;
     sync_call call = {.row = sync_find(name)};
     if (!call.row || !sync_concerns(&probe_self.sync, call.row, report_module_at(probe.report, back - 1))) return;
     if (call.row->object < SYNC_ARGS) call.args[call.row->object] = object;
