@@ -179,7 +179,7 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     if (h->version != PLAN_VERSION || h->header_size != sizeof *h) return PLAN_OTHER_VERSION;
     if (h->file_size != size) return PLAN_SHORT;
     if (h->checksum != plan_checksum(bytes, size)) return PLAN_DAMAGED;
-    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG | PLAN_ONLY_ATOMICS) || h->reserved || h->low > h->high) return PLAN_BAD_TABLE;
+    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG | PLAN_ONLY_ATOMICS) || h->low > h->high) return PLAN_BAD_TABLE;
 
     plan_status status = check_tables(h);
     if (status != PLAN_OK) return status;

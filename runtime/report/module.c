@@ -107,10 +107,10 @@ report_module *report_module_add(report *r, const char *path, uint64_t start, ui
     m->is_modelled = race_is_modelled(m->name);
     m->is_system = is_system(path);
     if (find_identity(&r->host, m, path)) {
-        int found = find_plan(&r->host, r->options.plan_dir, m);
+        int found = find_plan(&r->host, r->options.plan_dir, m, path);
         if (found <= 0 && is_worth_asking(r, m, path)) { /* one of another version is made anew */
             ask_for_plan(r, path);
-            found = find_plan(&r->host, r->options.plan_dir, m);
+            found = find_plan(&r->host, r->options.plan_dir, m, path);
         }
         if (found < 0) report_say(r, "%s: %s", m->plan_path, m->refused);
         if (found > 0) take_plan(r, m);

@@ -254,8 +254,9 @@ void text_add(report_text *t, const char *format, ...) __attribute__((format(pri
 
 /* find.c: the module's bias and id from its headers in memory, its id from the file when it has none. */
 bool find_identity(const report_host *host, report_module *m, const char *path);
-/* The plan of m in the directory, into m->plan_data. 1: found; 0: there is none; -1: refused, m->refused says why. */
-int find_plan(const report_host *host, const char *directory, report_module *m);
+/* The plan of m, whose file is `path`, in the directory, into m->plan_data. 1: found; 0: there is none; -1: refused, m->refused
+ * says why. */
+int find_plan(const report_host *host, const char *directory, report_module *m, const char *path);
 
 /* frames.c: a stack is the frames of `site` and then return addresses. */
 typedef struct {

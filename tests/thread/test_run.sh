@@ -167,6 +167,22 @@ for name in libone libtwo; do
     grep -q "($name.so+0x" logs.twins/*.log || fail "no race is reported in $name.so"
 done
 
+# The same with different code: none runs with the plan of another one, which would check the wrong instructions.
+gcc -g -O0 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libthree.so || exit 1
+expect 66 "$RACE" run --log logs.others ./hostile twins "$work/libone.so" "$work/libthree.so"
+for name in libone libthree; do
+    grep -q "($name.so+0x" logs.others/*.log || fail "one id, other code: no race is reported in $name.so"
+done
+gcc -g -O1 -pthread -Wl,--build-id=0x5678 "$here/racy.c" -o first || exit 1
+gcc -g -O0 -pthread -Wl,--build-id=0x5678 "$here/racy.c" -o second || exit 1
+for program in first second first; do
+    expect 66 "$RACE" run ./$program
+done
+expect_error "$RACE" run --plan .race/plans ./second
+error_has "the plan is of other code with the same build id"
+strip first # is no other code
+expect 66 "$RACE" run --plan .race/plans ./first
+
 # A full disk: the run goes on, and says once that the log does not.
 mkdir full
 if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then

@@ -58,6 +58,7 @@ static bool is_current(const char *path, const image *img, bool only_atomics)
         if (map != MAP_FAILED) {
             plan p;
             current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id) &&
+                      p.header->code == image_code(img) &&
                       !(p.header->flags & PLAN_FROM_DEBUG) == !img->has_debug &&
                       !(p.header->flags & PLAN_ONLY_ATOMICS) == !only_atomics;
             munmap(map, (size_t)st.st_size);
