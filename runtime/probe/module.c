@@ -288,12 +288,23 @@ void module_disable(const char *why)
     sys_unlock(&probe.module_lock);
 }
 
+/* mprotect or pkey_mprotect, by libc's syscall() too. */
+long probe_protect_by_system(long number, long at, long size, long protection, long key);
+long probe_protect_by_system(long number, long at, long size, long protection, long key)
+{
+    if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + (uint64_t)size);
+    const long result = sys_call(number, at, size, protection, key, 0, 0);
+    return result < 0 ? probe_syscall_error(result) : result;
+}
+
 EXPORT int mprotect(void *at, size_t size, int protection)
 {
-    if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + size);
-    const long result = sys_call(SYS_mprotect, (long)at, (long)size, protection, 0, 0, 0);
-    if (result < 0) errno = (int)-result;
-    return result < 0 ? -1 : 0;
+    return (int)probe_protect_by_system(SYS_mprotect, (long)at, (long)size, protection, 0);
+}
+
+EXPORT int pkey_mprotect(void *at, size_t size, int protection, int key)
+{
+    return (int)probe_protect_by_system(SYS_pkey_mprotect, (long)at, (long)size, protection, key);
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
