@@ -463,6 +463,7 @@ void undo_registers(const probe_registers *entered, greg_t *registers); /* likew
 uint64_t undo_real_place(uint64_t pc); /* where to go on for an address of the program: its bytes may be gone */
 void undo_come_back_to(uint64_t was, uint64_t is); /* a handler goes on elsewhere than where it was shown that the program was */
 
+void seccomp_start(void); /* says what the program may not do from its beginning on */
 void signal_start(void);
 void signal_forked(void);
 bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */

@@ -421,6 +421,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     probe.self_offset = (int32_t)((uint64_t)&probe_self - thread_pointer);
     process.pid = probe.pid = host_pid(NULL);
     make_core(&options, argv && argv[0] ? argv[0] : "");
+    seccomp_start();
     signal_start();
     thread_start();
     wrap_start();
