@@ -280,7 +280,7 @@ void module_disable(const char *why)
 {
     sys_lock(&probe.module_lock);
     if (!__atomic_exchange_n(&probe.disabled, true, __ATOMIC_ACQ_REL)) {
-        report_say(probe.report, "%s: from here on the program runs unchecked (--engine dynamorio checks it)", why);
+        report_say(probe.report, "%s: from here on the program runs unchecked", why);
         for (probe_module *m = probe.modules; m; m = m->next)
             if (m->loaded && m->group_count) patch_undo(m);
     }

@@ -92,6 +92,7 @@ expect_error "$RACE" run --suppressions nowhere ./racy
 
 # The first report ends the program.
 expect 66 "$RACE" run --halt-on-error ./racy 5
+expect 9 "$RACE" run --halt-on-error --exit-code 9 ./racy 5
 
 # Logs: text and events for each process; a folder that cannot be made or written.
 expect 66 "$RACE" run --log logs ./racy
