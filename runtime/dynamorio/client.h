@@ -155,6 +155,7 @@ void loose_insert(void *drcontext, instrlist_t *block, instr_t *instr);
 /* mask.c */
 void mask_thread_expected(void);   /* a thread is about to be created */
 void mask_thread_unexpected(void); /* it was not */
+void mask_thread_created(void);    /* it was */
 void mask_begin(void *drcontext, client_thread *t);
 void mask_settle(void *drcontext, client_thread *t); /* from the events of a thread that is running, and at its end */
 void mask_forked(client_thread *t);                  /* the one thread of a new process */

@@ -13,8 +13,8 @@
  * keeps the kernel's mask as it is, first sets what it will return to.
  *
  * A new thread or program inherits a mask, but DynamoRIO unblocks all right before the first instruction. It is blocked
- * again at the first event ("settled"). What waits in the kernel already is put aside meanwhile, and who sends a signal
- * waits for a new thread to settle, a little. */
+ * again at the first event ("settled"). What waits in the kernel already is put aside meanwhile, and who has created a thread,
+ * or sends a signal, waits for new threads to settle, a little. */
 #include "runtime/dynamorio/client.h"
 
 #include <signal.h>
@@ -22,7 +22,8 @@
 #include <time.h>
 #include <ucontext.h>
 
-enum { SETTLE_MS = 2000, ASIDE_MOST = 1000 }; /* longer: the thread waits for something that we keep from happening */
+/* longer: the thread waits for something that we keep from happening */
+enum { SETTLE_MS = 2000, CREATED_MS = 100, SETTLE_YIELDS = 200, ASIDE_MOST = 1000 };
 
 #define BIT(number) (1ull << ((number)-1))
 /* Faults, and what DynamoRIO suspends threads with: they must arrive. */
@@ -43,6 +44,19 @@ static bool read_set(uint64_t addr, uint64_t size, uint64_t *set)
 
 /* --- the beginning of a thread ------------------------------------------------------------------------------------ */
 
+static bool are_settled(void)
+{
+    return __atomic_load_n(&client.unsettled, __ATOMIC_RELAXED) <= 0;
+}
+
+static void wait_until_settled(int ms)
+{
+    for (int i = 0; i < SETTLE_YIELDS && !are_settled(); i++)
+        dr_thread_yield();
+    for (int i = 0; i < ms && !are_settled(); i++)
+        dr_sleep(1);
+}
+
 void mask_thread_expected(void)
 {
     __atomic_fetch_add(&client.unsettled, 1, __ATOMIC_RELAXED);
@@ -51,6 +65,12 @@ void mask_thread_expected(void)
 void mask_thread_unexpected(void)
 {
     __atomic_fetch_sub(&client.unsettled, 1, __ATOMIC_RELAXED);
+}
+
+/* Signals that come because there is a new thread, be it from another process, find its mask. */
+void mask_thread_created(void)
+{
+    wait_until_settled(CREATED_MS);
 }
 
 struct client_aside { /* a signal for the process: nobody has known the thread yet */
@@ -105,12 +125,6 @@ void mask_settle(void *drcontext, client_thread *t)
 void mask_forked(client_thread *t)
 {
     client.unsettled = t->unsettled;
-}
-
-static void wait_until_settled(void)
-{
-    for (int i = 0; i < SETTLE_MS && __atomic_load_n(&client.unsettled, __ATOMIC_RELAXED) > 0; i++)
-        dr_sleep(1);
 }
 
 /* --- system calls ------------------------------------------------------------------------------------------------- */
@@ -210,7 +224,7 @@ bool mask_before_call(void *drcontext, client_thread *t, int number)
                                                                    (long)dr_syscall_get_param(drcontext, 3)));
         return false;
     default:
-        if (sends_signal(number)) wait_until_settled();
+        if (sends_signal(number)) wait_until_settled(SETTLE_MS);
         break;
     }
     return true;

@@ -187,7 +187,7 @@ static void before_clone(void *drcontext, client_thread *t, int number)
 
 static void after_clone(client_thread *t, bool succeeded)
 {
-    if (t->creates && !succeeded) mask_thread_unexpected();
+    if (t->creates) succeeded ? mask_thread_created() : mask_thread_unexpected();
     t->creates = false;
     if (t->child && !succeeded) {
         name_remove(NULL, t->child);

@@ -2,8 +2,9 @@
  *
  * DynamoRIO restores vector registers with 256- or 512-bit moves when it enters the code cache and behind calls (its issue 3935). A
  * program of older SSE instructions has zeros in the upper halves, but they count as in use from then on, and on Intel's processors
- * each such instruction has to wait for what is in its destination, to keep an upper half that nobody wants: loops take up to four
- * times as long. `vzeroupper` ends that, and changes nothing where the upper halves are zero.
+ * as on newer ones of AMD's each such instruction has to wait for what is in its destination, to keep an upper half that nobody
+ * wants: loops take up to seven times as long, until the kernel gives the processor to somebody else and back, which finds the
+ * zeros. `vzeroupper` ends that, and changes nothing where the upper halves are zero.
  *
  * So blocks of traces, which is code that runs often, begin with a test if they have instructions that suffer from it:
  *
@@ -91,19 +92,13 @@ static dr_emit_flags_t event_insert(void *dc, void *tag, instrlist_t *block, ins
     return CLIENT_EMIT;
 }
 
-/* Other processors do not mind. */
-static bool is_of_use(void)
-{
-    return proc_get_vendor() == VENDOR_INTEL && proc_avx_enabled();
-}
-
 bool upper_init(void)
 {
     drmgr_priority_t priority = {sizeof priority, "race.upper", NULL, NULL, DRMGR_PRIORITY_INSERT_DRWRAP - 2};
-    return !is_of_use() || drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
+    return !proc_avx_enabled() || drmgr_register_bb_instrumentation_event(event_analysis, event_insert, &priority);
 }
 
 void upper_exit(void)
 {
-    if (is_of_use()) drmgr_unregister_bb_insertion_event(event_insert);
+    if (proc_avx_enabled()) drmgr_unregister_bb_insertion_event(event_insert);
 }
