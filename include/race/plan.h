@@ -199,6 +199,7 @@ _Static_assert(sizeof(plan_object) == 24, "format");
 typedef enum {
     PLAN_OK,
     PLAN_SHORT,     /* smaller than a header, or than it says */
+    PLAN_LONG,      /* larger than it says */
     PLAN_NOT_PLAN,  /* another kind of file */
     PLAN_OTHER_VERSION,
     PLAN_DAMAGED,   /* the checksum is not that of the contents */
