@@ -311,7 +311,7 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 void *sys_map(void *hint, size_t size, int protection, int flags, int fd); /* NULL: not possible */
 void sys_unmap(void *at, size_t size);
 bool sys_protect(void *at, size_t size, int protection);
-const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible */
+const void *sys_map_file(const char *path, size_t *size); /* as `map` of report_host */
 /* All of a file that does not tell its size; to be unmapped. NULL: not possible. */
 char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */

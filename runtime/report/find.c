@@ -94,10 +94,10 @@ int find_plan(const report_host *host, const char *directory, report_module *m, 
     report_text t;
     text_start(&t, m->plan_path, sizeof m->plan_path);
     text_add(&t, "%s/%s.plan", directory, m->id);
-    size_t size;
+    size_t size = 0;
     const void *map = host->map(host->context, m->plan_path, &size);
-    m->refused = NULL;
-    if (!map) return 0;
+    m->refused = map || !size ? NULL : "not a regular file";
+    if (!map) return m->refused ? -1 : 0;
     plan_status status = plan_read(map, size, &m->plan_data);
     if (status != PLAN_OK) {
         m->refused = plan_status_text(status);

@@ -77,7 +77,8 @@ typedef struct {
     ft_site (*stack)(void *context, ft_thread *thread, ft_site site); /* or NULL */
     /* Copies memory of the program; false: it cannot be read. */
     bool (*read)(void *context, uint64_t from, void *to, size_t size);
-    /* All of a file, mapped read-only (an empty one: any pointer and size 0); NULL: it cannot be read. */
+    /* All of a regular file, mapped read-only (an empty one: any pointer and size 0); NULL: it cannot be read, or *size is not 0 and
+     * it is no regular file: a FIFO would keep who opens it waiting. */
     const void *(*map)(void *context, const char *path, size_t *size);
     void (*unmap)(void *context, const void *map, size_t size);
     /* A file for appending, made if need be, emptied if it was there; below 0: it cannot be. Survives the program's

@@ -90,6 +90,18 @@ echo 'nonsense' >known
 expect_error "$RACE" run --suppressions known ./racy
 expect_error "$RACE" run --suppressions nowhere ./racy
 
+# What is no regular file, as a FIFO that nobody writes to, is refused at once.
+mkfifo fifo
+expect_error "$RACE" run --suppressions fifo ./racy
+expect_error "$RACE" run --suppressions /dev/zero ./racy
+expect 66 "$RACE" run --state state.fifo ./racy
+for plan in state.fifo/plans/*.plan; do
+    rm "$plan" && mkfifo "$plan"
+done
+expect_error "$RACE" run --plan state.fifo/plans ./racy
+error_has ".plan: not a regular file"
+expect 66 "$RACE" run --state state.fifo ./racy # made anew
+
 # The first report ends the program.
 expect 66 "$RACE" run --halt-on-error ./racy 5
 expect 9 "$RACE" run --halt-on-error --exit-code 9 ./racy 5

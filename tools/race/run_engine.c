@@ -218,7 +218,7 @@ pid_t run_start(const run_request *r, const run_paths *paths)
 static void answer(const run_request *r, const run_paths *paths, const char *name)
 {
     char *request = base_format("%s/%s", paths->ask, name), path[PATH_MAX];
-    int fd = open(request, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(request, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t len = fd >= 0 ? read(fd, path, sizeof path - 1) : -1;
     if (fd >= 0) close(fd);
     if (len > 0) {
