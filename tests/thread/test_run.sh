@@ -257,7 +257,7 @@ done
 kill -USR2 $pid
 sleep 0.5
 checks=$((checks + 1))
-grep -q '^race: so far 1 races' "$work/err" || fail "SIGUSR2: $(tail -2 "$work/err")"
+grep -q '^race: so far 1 race and 0 potential deadlocks in 1 process$' "$work/err" || fail "SIGUSR2: $(tail -2 "$work/err")"
 kill -TERM $pid
 wait $pid
 [ $? -ge 128 ] || fail "SIGTERM does not reach the program"

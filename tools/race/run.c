@@ -172,8 +172,8 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     if (json) json_object_set_new(json, "version", json_integer(1));
     run_read_logs(p, &t, json);
     if (!as_json && t.found_in > 1)
-        fprintf(stderr, "race: %lu races and %lu potential deadlocks in %u of %u processes\n", t.races, t.deadlocks,
-                t.found_in, t.processes);
+        fprintf(stderr, "race: %lu race%s and %lu potential deadlock%s in %u of %u processes\n", t.races, cli_plural(t.races),
+                t.deadlocks, cli_plural(t.deadlocks), t.found_in, t.processes);
     int written = json ? write_json(r, json) : EXIT_CLEAN;
     json_decref(json);
     if (WIFSIGNALED(status)) { /* end as it did, but for a core, which would take the place of the program's */
