@@ -123,8 +123,7 @@ static void host_sleep(void *context, unsigned milliseconds)
 
 static void host_halt(void *context, int code)
 {
-    report_summary(client.report);
-    dr_exit_process(code);
+    dr_exit_process(code); /* by event_process_exit */
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */

@@ -104,6 +104,7 @@ expect 66 "$RACE" run --state state.fifo ./racy # made anew
 
 # The first report ends the program.
 expect 66 "$RACE" run --halt-on-error ./racy 5
+[ "$(grep -c '^race: reported 1 race$' "$work/err")" = 1 ] || fail "halted: $(grep '^race:' "$work/err")"
 expect 9 "$RACE" run --halt-on-error --exit-code 9 ./racy 5
 
 # Logs: text and events for each process; a folder that cannot be made or written.
