@@ -108,7 +108,7 @@ static void use_plan(probe_module *m, const struct dl_phdr_info *info, const cha
         why = patch_module(m);
     }
     if (why) {
-        report_say(probe.report, "%s: %s: use --engine dynamorio", path, why);
+        report_say(probe.report, "%s: %s: use %s", path, why, patch_alternative());
         r->refused = why;
     }
     if (r->refused && !probe.report->options.unchecked) process_refuse(NULL);

@@ -184,6 +184,8 @@ void patch_give_back(probe_module *m, uint64_t pc);
 void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
 /* All of its bytes as they were, while it may be running; what is in trampolines finds its way. False: not possible. */
 bool patch_undo(probe_module *m);
+/* What can be used where this engine cannot: DynamoRIO's code cache is memory that is both written and executed. */
+const char *patch_alternative(void);
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
