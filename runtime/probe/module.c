@@ -60,22 +60,6 @@ static const char *unable(const plan *p)
     return NULL;
 }
 
-/* The report's entry: the one that this module had before, if it comes back to its place, so that modules that come and
- * go cost nothing. */
-static report_module *report_entry(const char *path, uint64_t start, uint64_t end)
-{
-    report_module now = {.start = start, .end = end};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const bool known = find_identity(&probe.report->host, &now, path);
-    for (report_module *r = probe.report->modules; r && known; r = r->next)
-        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id) &&
-            !strncmp(r->name, name, sizeof r->name - 1)) {
-            __atomic_store_n(&r->loaded, 1, __ATOMIC_RELEASE);
-            return r;
-        }
-    return report_module_add(probe.report, path, start, end);
-}
-
 /* Does the loader still write into its code? It says that its list is consistent before it relocates what is new. */
 static bool will_be_relocated(const struct dl_phdr_info *info)
 {
@@ -129,7 +113,7 @@ static probe_module *take_module(const report_module *r)
 
 static void add_module(const struct dl_phdr_info *info, const char *path, uint64_t start, uint64_t end, bool is_program)
 {
-    report_module *r = report_entry(path, start, end);
+    report_module *r = report_module_add(probe.report, path, start, end);
     __atomic_add_fetch(&probe.module_changes, 1, __ATOMIC_SEQ_CST);
     probe_module *m = r ? take_module(r) : NULL;
     if (!m) return;

@@ -79,7 +79,7 @@ bool find_identity(const report_host *host, report_module *m, const char *path)
 }
 
 /* Two files may have one build id. A file that is not there any more has nothing to say. */
-static bool is_other_code(const report_host *host, const plan_header *h, const char *path)
+bool find_other_code(const report_host *host, const plan_header *h, const char *path)
 {
     size_t size;
     const void *map = h->code ? host->map(host->context, path, &size) : NULL;
@@ -105,7 +105,7 @@ int find_plan(const report_host *host, const char *directory, report_module *m, 
         const plan_header *h = m->plan_data.header;
         if (strcmp(h->build_id, m->id))
             m->refused = "the plan is of another build";
-        else if (is_other_code(host, h, path))
+        else if (find_other_code(host, h, path))
             m->refused = "the plan is of other code with the same build id";
         else if (!is_inside(m, h->low + m->bias, h->high - h->low))
             m->refused = "the plan is of another module (it does not fit into this one)";

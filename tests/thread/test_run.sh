@@ -197,6 +197,20 @@ error_has "the plan is of other code with the same build id"
 strip first # is no other code
 expect 66 "$RACE" run --plan .race/plans ./first
 
+# A library that comes back, also to another place, has its sites again; one of other code with the same name and id does not.
+gcc -g -O1 -pthread "$here/reload.c" -o reload -ldl || exit 1
+mkdir one other
+echo 'long racy; void work(void) { racy++; }' >one/library.c
+echo 'long before, racy; void work(void) { racy += 2; }' >other/library.c
+for folder in one other; do
+    gcc -g -O1 -shared -fPIC -Wl,--build-id=0x9abc $folder/library.c -o $folder/library.so || exit 1
+done
+expect 66 "$RACE" run --stats ./reload 64 ./one/library.so
+[ "$(grep -c '^WARNING' "$work/err")" = 1 ] || fail "64 loads: $(grep -c '^WARNING' "$work/err") reports of one race"
+[ "$(sed -n 's/^race: \([0-9]*\) sites planned.*/\1/p' "$work/err")" -lt 200 ] || fail "64 loads: $(grep 'sites planned' "$work/err")"
+expect 66 "$RACE" run ./reload 64 ./one/library.so ./other/library.so
+[ "$(grep -c '^WARNING' "$work/err")" = 2 ] || fail "64 loads of two: $(grep -c '^WARNING' "$work/err") reports of two races"
+
 # A full disk: the run goes on, and says once that the log does not.
 mkdir full
 if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
