@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PLAN_MAGIC "RACEPLAN"
-enum { PLAN_VERSION = 8 }; /* also for plans that are only better: old ones would go on being used */
+enum { PLAN_VERSION = 9 }; /* also for plans that are only better: old ones would go on being used */
 
 enum { PLAN_SITES, PLAN_ACTIONS, PLAN_SOURCES, PLAN_OBJECTS, PLAN_STRINGS, PLAN_UNWIND, PLAN_TABLES };
 
@@ -52,7 +52,7 @@ typedef struct {
     uint64_t checksum;    /*  24  XXH64, seed 0, of the file from byte 32 to its end */
     char build_id[72];    /*  32  lower-case hex, filled up with zeroes, at least one zero */
     uint32_t flags;       /* 104  PLAN_ID_IS_HASH, PLAN_FROM_DEBUG, PLAN_ONLY_ATOMICS */
-    uint32_t reserved;    /* 108  0 */
+    uint32_t code;        /* 108  race_code_of the module's file (include/race/code.h); 0: not known */
     uint64_t low, high;   /* 112  sites and objects lie in [low, high), the addresses that the module is loaded to */
     uint64_t accesses_planned;   /* 128  machine accesses with an action */
     uint64_t accesses_local;     /* 136  left out, since no other thread can touch the memory, or nobody writes it */
@@ -199,6 +199,7 @@ _Static_assert(sizeof(plan_object) == 24, "format");
 typedef enum {
     PLAN_OK,
     PLAN_SHORT,     /* smaller than a header, or than it says */
+    PLAN_LONG,      /* larger than it says */
     PLAN_NOT_PLAN,  /* another kind of file */
     PLAN_OTHER_VERSION,
     PLAN_DAMAGED,   /* the checksum is not that of the contents */

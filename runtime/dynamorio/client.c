@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -60,6 +61,9 @@ static bool host_read(void *context, uint64_t from, void *to, size_t size)
 
 static const void *host_map(void *context, const char *path, size_t *size)
 {
+    struct stat st;
+    *size = client_system_call(SYS_stat, (long)path, (long)&st, 0, 0) == 0 && !S_ISREG(st.st_mode);
+    if (*size) return NULL;
     file_t file = dr_open_file(path, DR_FILE_READ);
     if (file == INVALID_FILE) return NULL;
     uint64 bytes = 0;
@@ -71,9 +75,9 @@ static const void *host_map(void *context, const char *path, size_t *size)
     dr_close_file(file);
     if (map && *size < bytes) {
         dr_unmap_file(map, *size);
-        return NULL;
+        map = NULL;
     }
-    if (map) *size = bytes; /* the mapping is of whole pages */
+    *size = map ? bytes : 0; /* the mapping is of whole pages */
     return map;
 }
 
@@ -119,8 +123,7 @@ static void host_sleep(void *context, unsigned milliseconds)
 
 static void host_halt(void *context, int code)
 {
-    report_summary(client.report);
-    dr_exit_process(code);
+    dr_exit_process(code); /* by event_process_exit */
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------ */

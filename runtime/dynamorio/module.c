@@ -30,7 +30,7 @@ static void event_module_load(void *drcontext, const module_data_t *info, bool l
     const char *path = info->full_path ? info->full_path : "";
     report_module *m = report_module_add(client.report, path, (uint64_t)info->start, (uint64_t)info->end);
     if (!m) return;
-    if (m->plan && client.report->options.audit) m->ran = report_memory(client.report, m->plan->site_count);
+    if (m->plan && client.report->options.audit && !m->ran) m->ran = report_memory(client.report, m->plan->site_count);
     const char *cannot = m->plan ? unable(m->plan) : NULL;
     if (cannot) {
         m->plan = NULL;

@@ -38,7 +38,8 @@ const char *plan_status_text(plan_status status)
 {
     static const char *const text[] = {
         [PLAN_OK] = "a sound plan",
-        [PLAN_SHORT] = "the plan is cut short (its size is not what it says)",
+        [PLAN_SHORT] = "the plan is cut short",
+        [PLAN_LONG] = "the plan is longer than it says",
         [PLAN_NOT_PLAN] = "not a plan",
         [PLAN_OTHER_VERSION] = "a plan of another version of race",
         [PLAN_DAMAGED] = "the plan is damaged (its checksum is wrong)",
@@ -177,9 +178,9 @@ plan_status plan_read(const void *bytes, size_t size, plan *out)
     if (memcmp(h->magic, PLAN_MAGIC, sizeof h->magic)) return PLAN_NOT_PLAN;
     if (size < sizeof *h) return PLAN_SHORT;
     if (h->version != PLAN_VERSION || h->header_size != sizeof *h) return PLAN_OTHER_VERSION;
-    if (h->file_size != size) return PLAN_SHORT;
+    if (h->file_size != size) return h->file_size > size ? PLAN_SHORT : PLAN_LONG;
     if (h->checksum != plan_checksum(bytes, size)) return PLAN_DAMAGED;
-    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG | PLAN_ONLY_ATOMICS) || h->reserved || h->low > h->high) return PLAN_BAD_TABLE;
+    if (!check_build_id(h) || h->flags & ~(PLAN_ID_IS_HASH | PLAN_FROM_DEBUG | PLAN_ONLY_ATOMICS) || h->low > h->high) return PLAN_BAD_TABLE;
 
     plan_status status = check_tables(h);
     if (status != PLAN_OK) return status;

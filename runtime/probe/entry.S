@@ -14,6 +14,8 @@
 #define STACK 16
 #define SIGACTION 13   /* numbers of system calls */
 #define SIGPROCMASK 14
+#define MPROTECT 10
+#define PKEY_MPROTECT 329
 #define CLONE 56
 #define FORK 57
 #define CLONE3 435
@@ -362,7 +364,7 @@ probe_peek_fault:
         .size probe_peek, . - probe_peek
 
         /* libc's syscall(number, arguments...). It must not have a frame: a child of vfork returns from it, too. What changes
-         * handlers or masks is C's (signal.c), and what makes a process with memory and stack of its own is, too (clone.c). */
+         * handlers or masks is C's (signal.c), what makes code writable is (module.c), and what makes a process with memory and stack of its own is, too (clone.c). */
         .globl syscall
         .type syscall, @function
 syscall:
@@ -380,6 +382,10 @@ syscall:
         je      probe_restrict_by_system
         cmp     $SECCOMP, %rdi
         je      probe_restrict_by_system
+        cmp     $MPROTECT, %rdi
+        je      probe_protect_by_system
+        cmp     $PKEY_MPROTECT, %rdi
+        je      probe_protect_by_system
 4:      mov     %rdi, %rax
         mov     %rsi, %rdi
         mov     %rdx, %rsi

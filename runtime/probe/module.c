@@ -60,22 +60,6 @@ static const char *unable(const plan *p)
     return NULL;
 }
 
-/* The report's entry: the one that this module had before, if it comes back to its place, so that modules that come and
- * go cost nothing. */
-static report_module *report_entry(const char *path, uint64_t start, uint64_t end)
-{
-    report_module now = {.start = start, .end = end};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const bool known = find_identity(&probe.report->host, &now, path);
-    for (report_module *r = probe.report->modules; r && known; r = r->next)
-        if (!r->loaded && r->start == start && r->end == end && *r->id && !strcmp(r->id, now.id) &&
-            !strncmp(r->name, name, sizeof r->name - 1)) {
-            __atomic_store_n(&r->loaded, 1, __ATOMIC_RELEASE);
-            return r;
-        }
-    return report_module_add(probe.report, path, start, end);
-}
-
 /* Does the loader still write into its code? It says that its list is consistent before it relocates what is new. */
 static bool will_be_relocated(const struct dl_phdr_info *info)
 {
@@ -108,7 +92,7 @@ static void use_plan(probe_module *m, const struct dl_phdr_info *info, const cha
         why = patch_module(m);
     }
     if (why) {
-        report_say(probe.report, "%s: %s: use --engine dynamorio", path, why);
+        report_say(probe.report, "%s: %s: use %s", path, why, patch_alternative());
         r->refused = why;
     }
     if (r->refused && !probe.report->options.unchecked) process_refuse(NULL);
@@ -136,7 +120,7 @@ static void clear_memory(void *module)
 
 static void add_module(const struct dl_phdr_info *info, const char *path, uint64_t start, uint64_t end, bool is_program)
 {
-    report_module *r = report_entry(path, start, end);
+    report_module *r = report_module_add(probe.report, path, start, end);
     __atomic_add_fetch(&probe.module_changes, 1, __ATOMIC_SEQ_CST);
     probe_module *m = r ? take_module(r) : NULL;
     if (!m) return;
@@ -288,7 +272,7 @@ void module_disable(const char *why)
 {
     sys_lock(&probe.module_lock);
     if (!__atomic_exchange_n(&probe.disabled, true, __ATOMIC_ACQ_REL)) {
-        report_say(probe.report, "%s: from here on the program runs unchecked (--engine dynamorio checks it)", why);
+        report_say(probe.report, "%s: from here on the program runs unchecked", why);
         for (probe_module *m = probe.modules; m; m = m->next)
             if (m->loaded && m->group_count) patch_undo(m);
     }
@@ -296,12 +280,23 @@ void module_disable(const char *why)
     sys_unlock(&probe.module_lock);
 }
 
+/* mprotect or pkey_mprotect, by libc's syscall() too. */
+long probe_protect_by_system(long number, long at, long size, long protection, long key);
+long probe_protect_by_system(long number, long at, long size, long protection, long key)
+{
+    if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + (uint64_t)size);
+    const long result = sys_call(number, at, size, protection, key, 0, 0);
+    return result < 0 ? probe_syscall_error(result) : result;
+}
+
 EXPORT int mprotect(void *at, size_t size, int protection)
 {
-    if (probe.ready && protection & PROT_WRITE) event_writable((uint64_t)at, (uint64_t)at + size);
-    const long result = sys_call(SYS_mprotect, (long)at, (long)size, protection, 0, 0, 0);
-    if (result < 0) errno = (int)-result;
-    return result < 0 ? -1 : 0;
+    return (int)probe_protect_by_system(SYS_mprotect, (long)at, (long)size, protection, 0);
+}
+
+EXPORT int pkey_mprotect(void *at, size_t size, int protection, int key)
+{
+    return (int)probe_protect_by_system(SYS_pkey_mprotect, (long)at, (long)size, protection, key);
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */

@@ -409,6 +409,14 @@ static size_t page_size(size_t size)
 }
 
 static const char *const no_room = "no memory near enough for its trampolines";
+static const char *const not_executable = "its code cannot be made executable again";
+
+const char *patch_alternative(void)
+{
+    void *page = sys_map(NULL, PROBE_PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (page) sys_unmap(page, PROBE_PAGE);
+    return page ? "--engine dynamorio" : "race check, which does not run it";
+}
 
 static const char *make_tables(probe_module *m)
 {
@@ -541,16 +549,18 @@ const char *patch_module(probe_module *m)
     build_all(m);
     if (m->code.is_full) return no_room;
     if (!save_originals(m)) return "not enough memory to patch it";
-    if (!protect_texts(m, PROT_READ | PROT_WRITE)) return "its code cannot be changed (mprotect is refused)";
-    write_jumps(m);
-    write_rest(m);
     const size_t used = page_size(m->code.arena_used);
     sys_unmap(m->code.arena + used, m->code.arena_size - used);
     m->code.arena_size = used;
+    /* before the program's code is touched, which could not be made executable either */
     bool executable = !used || sys_protect(m->code.arena, used, PROT_READ | PROT_EXEC);
+    if (!executable) return not_executable;
+    if (!protect_texts(m, PROT_READ | PROT_WRITE)) return "its code cannot be changed (mprotect is refused)";
+    write_jumps(m);
+    write_rest(m);
     for (uint32_t i = 0; i < m->page_count; i++)
         executable &= sys_protect((void *)m->pages[i], PROBE_PAGE, PROT_READ | PROT_EXEC);
-    if (!executable || !protect_texts(m, PROT_READ | PROT_EXEC)) return "its code cannot be made executable again";
+    if (!executable || !protect_texts(m, PROT_READ | PROT_EXEC)) return not_executable;
     if (!m->counted) count_ways(m); /* not again when it comes back */
     m->counted = true;
     return NULL;

@@ -185,6 +185,8 @@ void patch_give_back(probe_module *m, uint64_t pc);
 void patch_restore(const probe_module *m, const patch_group *group); /* its bytes as they were; the process is dying */
 /* All of its bytes as they were, while it may be running; what is in trampolines finds its way. False: not possible. */
 bool patch_undo(probe_module *m);
+/* What can be used where this engine cannot: DynamoRIO's code cache is memory that is both written and executed. */
+const char *patch_alternative(void);
 void patch_forget(probe_module *m); /* it is not mapped any more: its memory is given back */
 
 /* --- state -------------------------------------------------------------------------------------------------------- */
@@ -317,7 +319,7 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 void *sys_map(void *hint, size_t size, int protection, int flags, int fd); /* NULL: not possible */
 void sys_unmap(void *at, size_t size);
 bool sys_protect(void *at, size_t size, int protection);
-const void *sys_map_file(const char *path, size_t *size); /* NULL: not possible */
+const void *sys_map_file(const char *path, size_t *size); /* as `map` of report_host */
 /* All of a file that does not tell its size; to be unmapped. NULL: not possible. */
 char *sys_read_file(const char *path, size_t *size, size_t *mapped);
 bool sys_copy(void *to, uint64_t from, size_t size); /* from memory that may not be there */
@@ -470,6 +472,7 @@ void undo_registers(const probe_registers *entered, greg_t *registers); /* likew
 uint64_t undo_real_place(uint64_t pc); /* where to go on for an address of the program: its bytes may be gone */
 void undo_come_back_to(uint64_t was, uint64_t is); /* a handler goes on elsewhere than where it was shown that the program was */
 
+void seccomp_start(void); /* says what the program may not do from its beginning on */
 void signal_start(void);
 void signal_forked(void);
 bool signal_take(int number); /* a handler that libc has installed by itself is called as the program's; false: there is none */

@@ -101,7 +101,7 @@ static bool describe(log_file *f)
 static bool open_log(log_file *f, int flags)
 {
     long fd =
-        sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666, 0, 0);
+        sys_call(SYS_openat, AT_FDCWD, (long)f->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0666, 0, 0);
     if (fd < 0) return false;
     long high = -1;
     for (int from = HIGH_FILE; high < 0 && from > fd; from /= 2) /* as far as the limit (ulimit -n) allows */
@@ -421,6 +421,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     probe.self_offset = (int32_t)((uint64_t)&probe_self - thread_pointer);
     process.pid = probe.pid = host_pid(NULL);
     make_core(&options, argv && argv[0] ? argv[0] : "");
+    seccomp_start();
     signal_start();
     thread_start();
     wrap_start();

@@ -140,18 +140,21 @@ bool sys_protect(void *at, size_t size, int protection)
 
 static int open_file(const char *path)
 {
-    return (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0, 0);
 }
 
 const void *sys_map_file(const char *path, size_t *size)
 {
     struct stat st;
     int fd = open_file(path);
+    *size = 0;
     if (fd < 0) return NULL;
     void *map = NULL;
     if (!sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) && S_ISREG(st.st_mode)) {
-        *size = (size_t)st.st_size;
-        map = *size ? sys_map(NULL, *size, PROT_READ, MAP_PRIVATE, fd) : &probe; /* any pointer */
+        map = st.st_size ? sys_map(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd) : &probe; /* any pointer */
+        if (map) *size = (size_t)st.st_size;
+    } else {
+        *size = 1;
     }
     sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
     return map;

@@ -13,7 +13,7 @@
 static const char *const own[] = {
     "_Exit",          "_Fork",           "bsd_signal", "clone",       "execl",         "execle",
     "execlp",         "execv",           "execve",     "execveat",    "execvp",        "execvpe",
-    "_exit",          "fexecve",         "mprotect",   "posix_spawn", "posix_spawnp", "prctl",  "pthread_attr_setsigmask_np",
+    "_exit",          "fexecve",         "mprotect",   "pkey_mprotect", "posix_spawn", "posix_spawnp", "prctl",  "pthread_attr_setsigmask_np",
     "pthread_cancel", "pthread_sigmask", "quick_exit", "sigaction",   "__sigaction",   "sigblock",
     "sighold",        "sigignore",       "signal",     "sigprocmask", "sigrelse",      "sigset",
     "sigsetmask",     "sigsuspend",      "ssignal",    "syscall",     "__sysv_signal", "sysv_signal",

@@ -1,5 +1,7 @@
 /* Which plan belongs to a module: the one named by the build id in the module's notes as they are in memory, or by the
  * hash of its file when it has none. */
+#define XXH_NO_STDLIB
+#include "include/race/code.h"
 #include "runtime/report/report.h"
 
 #include <elf.h>
@@ -76,15 +78,26 @@ bool find_identity(const report_host *host, report_module *m, const char *path)
     return true;
 }
 
-int find_plan(const report_host *host, const char *directory, report_module *m)
+/* Two files may have one build id. A file that is not there any more has nothing to say. */
+bool find_other_code(const report_host *host, const plan_header *h, const char *path)
+{
+    size_t size;
+    const void *map = h->code ? host->map(host->context, path, &size) : NULL;
+    if (!map) return false;
+    const bool differs = race_code_of(map, size) != h->code;
+    host->unmap(host->context, map, size);
+    return differs;
+}
+
+int find_plan(const report_host *host, const char *directory, report_module *m, const char *path)
 {
     report_text t;
     text_start(&t, m->plan_path, sizeof m->plan_path);
     text_add(&t, "%s/%s.plan", directory, m->id);
-    size_t size;
+    size_t size = 0;
     const void *map = host->map(host->context, m->plan_path, &size);
-    m->refused = NULL;
-    if (!map) return 0;
+    m->refused = map || !size ? NULL : "not a regular file";
+    if (!map) return m->refused ? -1 : 0;
     plan_status status = plan_read(map, size, &m->plan_data);
     if (status != PLAN_OK) {
         m->refused = plan_status_text(status);
@@ -92,6 +105,8 @@ int find_plan(const report_host *host, const char *directory, report_module *m)
         const plan_header *h = m->plan_data.header;
         if (strcmp(h->build_id, m->id))
             m->refused = "the plan is of another build";
+        else if (find_other_code(host, h, path))
+            m->refused = "the plan is of other code with the same build id";
         else if (!is_inside(m, h->low + m->bias, h->high - h->low))
             m->refused = "the plan is of another module (it does not fit into this one)";
     }

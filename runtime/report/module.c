@@ -49,6 +49,17 @@ static void publish_range(report *r, report_range *range)
     __atomic_store_n(&r->ranges, range, __ATOMIC_RELEASE);
 }
 
+/* Number of site 0 where the module was loaded first, maybe at another place. Requires module_lock. */
+static ft_site first_site_of_all(const report *r, const report_module *m)
+{
+    ft_site first = m->first_site;
+    for (const report_module *o = r->modules; o; o = o->next)
+        if (o->plan && o->plan->site_count == m->plan->site_count && o->plan->header->code == m->plan->header->code &&
+            !strcmp(o->id, m->id) && !strcmp(o->name, m->name))
+            first = o->first_site;
+    return first;
+}
+
 static void take_plan(report *r, report_module *m)
 {
     report_lock(r, &r->module_lock);
@@ -58,6 +69,7 @@ static void take_plan(report *r, report_module *m)
     if (range) {
         range->module = m;
         m->first_site = range->first;
+        m->first_same = first_site_of_all(r, m);
         publish_range(r, range);
     }
     r->sites += m->plan_data.site_count;
@@ -88,6 +100,19 @@ static void ask_for_plan(report *r, const char *path)
     }
 }
 
+/* The entry that this module had before, if it comes back to its place, so that modules that come and go cost nothing. */
+static report_module *take_known(report *r, const report_module *now, const char *path)
+{
+    for (report_module *m = __atomic_load_n(&r->modules, __ATOMIC_ACQUIRE); m; m = m->next) {
+        uint32_t unloaded = 0;
+        if (m->start == now->start && m->end == now->end && !strcmp(m->id, now->id) && !strcmp(m->name, now->name) &&
+            !(m->plan && find_other_code(&r->host, m->plan->header, path)) &&
+            __atomic_compare_exchange_n(&m->loaded, &unloaded, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return m;
+    }
+    return NULL;
+}
+
 /* Programs and libraries of the system are checked only when the user has named them. */
 static bool is_worth_asking(const report *r, const report_module *m, const char *path)
 {
@@ -96,21 +121,21 @@ static bool is_worth_asking(const report *r, const report_module *m, const char 
 
 report_module *report_module_add(report *r, const char *path, uint64_t start, uint64_t end)
 {
-    report_module *m = report_memory(r, sizeof *m);
-    if (!m) return NULL;
-    m->start = start;
-    m->end = end;
-    m->loaded = 1;
+    report_module now = {.start = start, .end = end, .loaded = 1};
     report_text t;
-    text_start(&t, m->name, sizeof m->name);
+    text_start(&t, now.name, sizeof now.name);
     text_add(&t, "%s", base_name(path));
+    const bool has_identity = find_identity(&r->host, &now, path);
+    report_module *m = has_identity ? take_known(r, &now, path) : NULL;
+    if (m || !(m = report_memory(r, sizeof *m))) return m;
+    *m = now;
     m->is_modelled = race_is_modelled(m->name);
     m->is_system = is_system(path);
-    if (find_identity(&r->host, m, path)) {
-        int found = find_plan(&r->host, r->options.plan_dir, m);
+    if (has_identity) {
+        int found = find_plan(&r->host, r->options.plan_dir, m, path);
         if (found <= 0 && is_worth_asking(r, m, path)) { /* one of another version is made anew */
             ask_for_plan(r, path);
-            found = find_plan(&r->host, r->options.plan_dir, m);
+            found = find_plan(&r->host, r->options.plan_dir, m, path);
         }
         if (found < 0) report_say(r, "%s: %s", m->plan_path, m->refused);
         if (found > 0) take_plan(r, m);
@@ -147,6 +172,12 @@ const plan_site *report_site(const report *r, ft_site number, const report_modul
     const report_range *range = range_of(r, number);
     *module = range ? range->module : NULL;
     return *module ? &range->module->plan->sites[number - range->first] : NULL;
+}
+
+ft_site report_same_site(const report *r, ft_site number)
+{
+    const report_module *m;
+    return report_site(r, number, &m) ? number - m->first_site + m->first_same : number;
 }
 
 bool report_is_pointer_call(const report *r, uint64_t return_address)

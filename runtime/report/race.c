@@ -226,10 +226,19 @@ static uint8_t contradicted(const opinion o[2])
     return PLAN_CLAIM_NONE;
 }
 
+/* No place that the modules were loaded to before had this race. */
+static bool is_first_place(const report *r, const ft_race *race)
+{
+    const ft_site now = report_same_site(r, race->now.site), before = report_same_site(r, race->before.site);
+    if (now == race->now.site && before == race->before.site) return true;
+    return ft_report_first(r->core, now, before);
+}
+
 void report_race(report *r, const ft_race *race)
 {
     finding f = {.race = race};
     if (!ft_report_first(r->core, race->now.site, race->before.site)) return;
+    if (!is_first_place(r, race)) return;
     report_lock(r, &r->lock);
     look(r, &f);
     const char *claim = NULL;

@@ -77,7 +77,8 @@ typedef struct {
     ft_site (*stack)(void *context, ft_thread *thread, ft_site site); /* or NULL */
     /* Copies memory of the program; false: it cannot be read. */
     bool (*read)(void *context, uint64_t from, void *to, size_t size);
-    /* All of a file, mapped read-only (an empty one: any pointer and size 0); NULL: it cannot be read. */
+    /* All of a regular file, mapped read-only (an empty one: any pointer and size 0); NULL: it cannot be read, or *size is not 0 and
+     * it is no regular file: a FIFO would keep who opens it waiting. */
     const void *(*map)(void *context, const char *path, size_t *size);
     void (*unmap)(void *context, const void *map, size_t size);
     /* A file for appending, made if need be, emptied if it was there; below 0: it cannot be. Survives the program's
@@ -110,6 +111,7 @@ typedef struct report_module {
     const plan *plan;           /* NULL: none */
     bool is_checked;            /* its accesses are: there is a plan, which is not of atomic instructions only */
     ft_site first_site;         /* number of the plan's site 0 */
+    ft_site first_same;         /* the same where the module was loaded first */
     const char *refused;        /* why its plan was not taken, or NULL */
     char plan_path[512];
     plan plan_data;
@@ -191,14 +193,16 @@ void report_close(report *r); /* the logs */
 
 /* --- modules and sites -------------------------------------------------------------------------------------------- */
 
-/* A module is loaded at [start, end), with its first page at start. Its plan is looked for and given numbers. When the
- * plan cannot be used, `refused` says why (it was said to the user already): without -unchecked the engine should end
- * the process with code 2. NULL: no memory. */
+/* A module is loaded at [start, end), with its first page at start. Its plan is looked for and given numbers; one
+ * that was there before, and is unloaded, has its entry again. When the plan cannot be used, `refused` says why (it was said
+ * to the user already): without -unchecked the engine should end the process with code 2. NULL: no memory. */
 report_module *report_module_add(report *r, const char *path, uint64_t start, uint64_t end);
 void report_module_remove(report *r, uint64_t start);
 report_module *report_module_at(const report *r, uint64_t addr); /* a loaded one, or NULL */
 /* The module and site with this number; NULL: not a site of a plan (then *module is NULL too). */
 const plan_site *report_site(const report *r, ft_site number, const report_module **module);
+/* The number of this site where its module was loaded first: one for all places that it was loaded to. */
+ft_site report_same_site(const report *r, ft_site number);
 /* A number for an instruction that no plan has a site for; always the same for one address. 0: no memory. */
 ft_site report_loose_site(report *r, uint64_t addr);
 /* The number of the call that a return address belongs to: the plan's site, else a loose one. */
@@ -254,8 +258,11 @@ void text_add(report_text *t, const char *format, ...) __attribute__((format(pri
 
 /* find.c: the module's bias and id from its headers in memory, its id from the file when it has none. */
 bool find_identity(const report_host *host, report_module *m, const char *path);
-/* The plan of m in the directory, into m->plan_data. 1: found; 0: there is none; -1: refused, m->refused says why. */
-int find_plan(const report_host *host, const char *directory, report_module *m);
+/* The plan of m, whose file is `path`, in the directory, into m->plan_data. 1: found; 0: there is none; -1: refused, m->refused
+ * says why. */
+int find_plan(const report_host *host, const char *directory, report_module *m, const char *path);
+/* Is the file of other code than the plan, though its id is the same? */
+bool find_other_code(const report_host *host, const plan_header *h, const char *path);
 
 /* frames.c: a stack is the frames of `site` and then return addresses. */
 typedef struct {

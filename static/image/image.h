@@ -151,6 +151,8 @@ const image_section *image_section_at(const image *img, uint64_t addr);
 const uint8_t *image_bytes(const image *img, uint64_t addr, uint64_t *available);
 bool image_read(const image *img, uint64_t addr, void *to, size_t size); /* false: not all there */
 bool image_is_code(const image *img, uint64_t addr);
+/* What tells builds apart whose ids are the same: race_code_of the file (include/race/code.h). */
+uint32_t image_code(const image *img);
 /* Never changes after start-up: not writable, or RELRO. */
 bool image_is_constant(const image *img, uint64_t addr, uint64_t size);
 

@@ -1,10 +1,8 @@
 /* Opening and closing: one ELF file, a file in memory, or all members of an archive. */
+#include "include/race/code.h"
 #include "static/image/private.h"
 
 #include <ar.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 static void set_build_id(image *img)
 {
@@ -17,6 +15,11 @@ static void set_build_id(image *img)
         img->build_id[2 * i] = "0123456789abcdef"[hash.digest[i] >> 4];
         img->build_id[2 * i + 1] = "0123456789abcdef"[hash.digest[i] & 15];
     }
+}
+
+uint32_t image_code(const image *img)
+{
+    return race_code_of(img->private->file.bytes, img->private->file.size);
 }
 
 static image_kind kind_of(const image *img)

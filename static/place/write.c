@@ -43,6 +43,7 @@ void *plan_encode(const plan_draft *draft, size_t *size)
         .header_size = sizeof h,
         .flags = (draft->img->has_build_id ? 0 : PLAN_ID_IS_HASH) | (draft->img->has_debug ? PLAN_FROM_DEBUG : 0) |
                  (draft->only_atomics ? PLAN_ONLY_ATOMICS : 0),
+        .code = image_code(draft->img),
         .accesses_planned = draft->planned,
         .accesses_local = draft->local,
         .accesses_unplanned = draft->unplanned,

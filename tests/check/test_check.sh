@@ -233,5 +233,12 @@ expect_error "$RACE" check --incremental never "$racy"
 expect_error "$RACE" check "$work/not-there"
 expect_error "$RACE" check "$work/clean.c"
 expect_error "$RACE" check --suppressions "$work/not-there" "$racy"
+mkfifo "$work/fifo" # that nobody writes to
+for file in "$work/fifo" "$work" /dev/zero; do
+    for option in --suppressions --config; do
+        expect_error "$RACE" check $option "$file" "$racy"
+        error_has "$file: is not a regular file"
+    done
+done
 expect 0 "$RACE" check --help
 finish

@@ -1,5 +1,5 @@
 /* Reads the input as a plan, as it is and with a checksum that fits, and then does with it what an engine does: every
- * site, action, source chain, object and string is looked at, as far as the reader's promise goes that they may be. */
+ * site, action, source chain, object, string and unwind row is looked at, as far as the reader's promise goes that they may be. */
 #include "include/race/plan.h"
 
 #include <stdlib.h>
@@ -49,6 +49,12 @@ static void use(const plan *p)
         const plan_object *found = plan_object_covering(p, o->addr);
         demand(found == (o->size ? o : NULL));
         if (i < 1000) sink += strlen(plan_string(p, o->name));
+    }
+    for (uint32_t i = 0; i < p->unwind_count; i++) {
+        const plan_unwind *u = &p->unwind[i];
+        demand(u->base == PLAN_UNWIND_END || u->base == PLAN_UNWIND_RSP || u->base == PLAN_UNWIND_RBP);
+        const plan_unwind *found = plan_unwind_at(p, p->header->low + u->start); /* none at the end */
+        demand(found == (u->start < p->header->high - p->header->low ? u : NULL));
     }
     sink += strlen(p->header->build_id);
 }

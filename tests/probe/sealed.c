@@ -1,12 +1,16 @@
 /* Programs that leave themselves few system calls, in each way that there is, beside a thread that is in the middle of
- * checks, and end. Prints what every run must be. */
+ * checks, and end. Prints what every run must be.
+ *
+ * With arguments: makes the system call of the number in the first one fail, and becomes the program in the others. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -48,9 +52,21 @@ static struct sock_fprog make_filter(void)
     return (struct sock_fprog){n, filter};
 }
 
+static struct sock_fprog make_errors(int one, int other)
+{
+    static struct sock_filter steps[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+                                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+                                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+                                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    steps[1].k = (unsigned)one;
+    steps[2].k = (unsigned)other;
+    return (struct sock_fprog){sizeof steps / sizeof *steps, steps};
+}
+
 static int restrict_calls(int how)
 {
-    struct sock_fprog program = make_filter();
+    struct sock_fprog program = how == 3 ? make_errors(SYS_fstat, SYS_openat) : make_filter();
     if (how == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
     if (how == 1) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
@@ -80,9 +96,14 @@ static void child(int how)
     syscall(SYS_exit, 7);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    for (int how = 0; how < 3; how++) {
+    if (argc > 2) {
+        struct sock_fprog program = make_errors(atoi(argv[1]), atoi(argv[1]));
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 9;
+        return execvp(argv[2], argv + 2);
+    }
+    for (int how = 0; how < 4; how++) {
         int status = 0;
         const pid_t pid = fork();
         if (!pid) child(how);

@@ -2,6 +2,8 @@
  * depend on who watches, but for `scan`, which says whether its code is what the linker has made.
  *
  *   write    overwrites constants in code that has run, and in code that a thread is running
+ *   system   the same, asking for it by syscall()
+ *   key      the same, by pkey_mprotect
  *   remap    puts a copy of its code at the place of its code
  *   file     puts the code of its file there, as an updater would
  *   scan     compares its code with its file
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CONSTANT = 0x12345678, PAGE = 4096 };
@@ -70,20 +73,30 @@ static void must(int good, const char *what)
     exit(3);
 }
 
-static void write_constants(void)
+static int by_system(void *at, size_t size, int protection)
+{
+    return (int)syscall(SYS_mprotect, at, size, protection);
+}
+
+static int by_key(void *at, size_t size, int protection)
+{
+    return pkey_mprotect(at, size, protection, -1);
+}
+
+static void write_constants(int (*protect)(void *, size_t, int))
 {
     pthread_t thread;
     printf("%x\n", constant(counted));
     must(!pthread_create(&thread, NULL, keep_running, NULL), "thread");
     for (int round = 1; round <= 3; round++) {
-        must(!mprotect((void *)first_page(), page_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC), "mprotect");
+        must(!protect((void *)first_page(), page_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC), "mprotect");
         int old = CONSTANT + round - 1, new = CONSTANT + round, found = 0;
         for (uint8_t *at = (uint8_t *)(uintptr_t)constant; at < (uint8_t *)(uintptr_t)constant + 64; at++)
             if (!memcmp(at, &old, sizeof old)) {
                 memcpy(at, &new, sizeof new);
                 found++;
             }
-        must(!mprotect((void *)first_page(), page_bytes(), PROT_READ | PROT_EXEC), "mprotect");
+        must(!protect((void *)first_page(), page_bytes(), PROT_READ | PROT_EXEC), "mprotect");
         printf("%d found, now %x\n", found, constant(counted));
     }
     stop = 1;
@@ -171,7 +184,9 @@ int main(int argc, char **argv)
     const char *how = argc > 1 ? argv[1] : "";
     int file = open(argv[0], O_RDONLY | O_CLOEXEC);
     dl_iterate_phdr(find_code, NULL);
-    if (!strcmp(how, "write")) write_constants();
+    if (!strcmp(how, "write")) write_constants(mprotect);
+    if (!strcmp(how, "system")) write_constants(by_system);
+    if (!strcmp(how, "key")) write_constants(by_key);
     if (!strcmp(how, "remap")) put_back(-1);
     if (!strcmp(how, "file")) put_back(file);
     if (!strcmp(how, "scan")) scan(file);

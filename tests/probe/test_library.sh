@@ -95,4 +95,29 @@ if [ "$code" = 0 ]; then
 else
     echo "no seccomp here: $code $(head -1 "$work/err")"
 fi
+
+# Nothing that was written may be executed (PR_SET_MDWE): DynamoRIO cannot run it either, and is not named.
+cat >denied.c <<'END'
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (prctl(65, 1, 0, 0, 0)) return 3;
+    execv(argv[1], argv + 1);
+    return 4;
+}
+END
+gcc denied.c -o denied || fail "denied.c does not compile"
+run ./denied ./racy
+if [ "$code" = 0 ]; then
+    expect_error env LD_PRELOAD="$library" RACE_OPTIONS="-plan $work/plans -child" ./denied ./racy
+    error_has "its code cannot be made executable again: use race check"
+    expect_error ./denied "$RACE" run ./racy
+    error_has "its code cannot be made executable again: use race check"
+    run env LD_PRELOAD="$library" RACE_OPTIONS="-plan $work/plans -unchecked -child" ./denied ./racy
+    [ "$code" = 0 ] || fail "unchecked, with code that stays as it is: $code $(cat "$work/err")"
+else
+    echo "no PR_SET_MDWE here: $code"
+fi
 finish

@@ -90,8 +90,22 @@ echo 'nonsense' >known
 expect_error "$RACE" run --suppressions known ./racy
 expect_error "$RACE" run --suppressions nowhere ./racy
 
+# What is no regular file, as a FIFO that nobody writes to, is refused at once.
+mkfifo fifo
+expect_error "$RACE" run --suppressions fifo ./racy
+expect_error "$RACE" run --suppressions /dev/zero ./racy
+expect 66 "$RACE" run --state state.fifo ./racy
+for plan in state.fifo/plans/*.plan; do
+    rm "$plan" && mkfifo "$plan"
+done
+expect_error "$RACE" run --plan state.fifo/plans ./racy
+error_has ".plan: not a regular file"
+expect 66 "$RACE" run --state state.fifo ./racy # made anew
+
 # The first report ends the program.
 expect 66 "$RACE" run --halt-on-error ./racy 5
+[ "$(grep -c '^race: reported 1 race$' "$work/err")" = 1 ] || fail "halted: $(grep '^race:' "$work/err")"
+expect 9 "$RACE" run --halt-on-error --exit-code 9 ./racy 5
 
 # Logs: text and events for each process; a folder that cannot be made or written.
 expect 66 "$RACE" run --log logs ./racy
@@ -167,6 +181,36 @@ for name in libone libtwo; do
     grep -q "($name.so+0x" logs.twins/*.log || fail "no race is reported in $name.so"
 done
 
+# The same with different code: none runs with the plan of another one, which would check the wrong instructions.
+gcc -g -O0 -pthread -shared -fPIC -DLIBRARY -Wl,--build-id=0x1234 "$here/hostile.c" -o libthree.so || exit 1
+expect 66 "$RACE" run --log logs.others ./hostile twins "$work/libone.so" "$work/libthree.so"
+for name in libone libthree; do
+    grep -q "($name.so+0x" logs.others/*.log || fail "one id, other code: no race is reported in $name.so"
+done
+gcc -g -O1 -pthread -Wl,--build-id=0x5678 "$here/racy.c" -o first || exit 1
+gcc -g -O0 -pthread -Wl,--build-id=0x5678 "$here/racy.c" -o second || exit 1
+for program in first second first; do
+    expect 66 "$RACE" run ./$program
+done
+expect_error "$RACE" run --plan .race/plans ./second
+error_has "the plan is of other code with the same build id"
+strip first # is no other code
+expect 66 "$RACE" run --plan .race/plans ./first
+
+# A library that comes back, also to another place, has its sites again; one of other code with the same name and id does not.
+gcc -g -O1 -pthread "$here/reload.c" -o reload -ldl || exit 1
+mkdir one other
+echo 'long racy; void work(void) { racy++; }' >one/library.c
+echo 'long before, racy; void work(void) { racy += 2; }' >other/library.c
+for folder in one other; do
+    gcc -g -O1 -shared -fPIC -Wl,--build-id=0x9abc $folder/library.c -o $folder/library.so || exit 1
+done
+expect 66 "$RACE" run --stats ./reload 64 ./one/library.so
+[ "$(grep -c '^WARNING' "$work/err")" = 1 ] || fail "64 loads: $(grep -c '^WARNING' "$work/err") reports of one race"
+[ "$(sed -n 's/^race: \([0-9]*\) sites planned.*/\1/p' "$work/err")" -lt 200 ] || fail "64 loads: $(grep 'sites planned' "$work/err")"
+expect 66 "$RACE" run ./reload 64 ./one/library.so ./other/library.so
+[ "$(grep -c '^WARNING' "$work/err")" = 2 ] || fail "64 loads of two: $(grep -c '^WARNING' "$work/err") reports of two races"
+
 # A full disk: the run goes on, and says once that the log does not.
 mkdir full
 if mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
@@ -228,7 +272,7 @@ done
 kill -USR2 $pid
 sleep 0.5
 checks=$((checks + 1))
-grep -q '^race: so far 1 races' "$work/err" || fail "SIGUSR2: $(tail -2 "$work/err")"
+grep -q '^race: so far 1 race and 0 potential deadlocks in 1 process$' "$work/err" || fail "SIGUSR2: $(tail -2 "$work/err")"
 kill -TERM $pid
 wait $pid
 [ $? -ge 128 ] || fail "SIGTERM does not reach the program"

@@ -55,8 +55,9 @@ static void progress(const char *what)
 static char *read_text(const char *path)
 {
     enum { MOST = 16 << 20 };
-    FILE *file = fopen(path, "re");
-    if (!file) return cli_error("%s: %s", path, strerror(errno)), NULL;
+    int fd = cli_open(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) return cli_error("%s: %s", path, errno ? strerror(errno) : "is not a regular file"), NULL;
     char *text = NULL;
     uint32_t cap = 0;
     size_t len = 0;

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 __attribute__((format(printf, 1, 0))) static void one_line(const char *format, va_list args, const char *subcommand)
@@ -21,6 +22,21 @@ __attribute__((format(printf, 1, 0))) static void one_line(const char *format, v
         fprintf(stderr, "race: %s: %s (see race %s --help)\n", subcommand, line, subcommand);
     else
         fprintf(stderr, "race: %s\n", line);
+}
+
+int cli_open(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))) return fd;
+    close(fd);
+    errno = 0;
+    return -1;
+}
+
+const char *cli_plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
 }
 
 int cli_error(const char *format, ...)

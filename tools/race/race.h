@@ -83,6 +83,12 @@ int cli_next(cli_walk *walk);
 /* A whole number in [low, high], or false. */
 bool cli_number(const char *text, long low, long high, long *out);
 
+/* Opens a regular file to be read, and waits for nobody, as for the writer of a FIFO. Below 0: errno says why; 0: it is none. */
+int cli_open(const char *path);
+
+/* "s" unless there is one. */
+const char *cli_plural(uint64_t n);
+
 /* `text` with control characters replaced, for a terminal; `buffer` holds the result and cuts it if need be. */
 const char *cli_plain(const char *text, char *buffer, size_t size);
 /* A JSON string; bytes that are not UTF-8 become U+FFFD. */

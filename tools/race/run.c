@@ -21,6 +21,7 @@ enum {
     KEY_HELP = 1, KEY_ENGINE, KEY_STATE, KEY_PLAN, KEY_LOG, KEY_EXIT_CODE, KEY_STATS, KEY_JOBS, KEY_FORMAT, KEY_OUTPUT,
     KEY_SUPPRESSIONS, KEY_HALT, KEY_ALL, KEY_AUDIT, KEY_UNCHECKED, KEY_MEMORY, KEY_DEPTH, KEY_SCOPE, KEY_PLACE, KEY_BREAKPOINTS
 };
+enum { HALTED = 66 }; /* how an engine ends the program at the first report */
 
 static const cli_option options[] = {
     {"help", 'h', KEY_HELP, false},
@@ -171,8 +172,8 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     if (json) json_object_set_new(json, "version", json_integer(1));
     run_read_logs(p, &t, json);
     if (!as_json && t.found_in > 1)
-        fprintf(stderr, "race: %lu races and %lu potential deadlocks in %u of %u processes\n", t.races, t.deadlocks,
-                t.found_in, t.processes);
+        fprintf(stderr, "race: %lu race%s and %lu potential deadlock%s in %u of %u processes\n", t.races, cli_plural(t.races),
+                t.deadlocks, cli_plural(t.deadlocks), t.found_in, t.processes);
     int written = json ? write_json(r, json) : EXIT_CLEAN;
     json_decref(json);
     if (WIFSIGNALED(status)) { /* end as it did, but for a core, which would take the place of the program's */
@@ -183,7 +184,8 @@ static int conclude(const run_request *r, const run_paths *p, int status)
         return 128 + WTERMSIG(status);
     }
     int code = WEXITSTATUS(status);
-    if (code == 0 && (t.races || t.deadlocks || t.audits || t.lost)) code = (int)r->exit_code;
+    const bool found = t.races || t.deadlocks || t.audits || t.lost, halted = r->halt_on_error && code == HALTED && r->exit_code;
+    if (found && (code == 0 || halted)) code = (int)r->exit_code;
     return code ? code : written;
 }
 

@@ -218,7 +218,7 @@ pid_t run_start(const run_request *r, const run_paths *paths)
 static void answer(const run_request *r, const run_paths *paths, const char *name)
 {
     char *request = base_format("%s/%s", paths->ask, name), path[PATH_MAX];
-    int fd = open(request, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(request, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t len = fd >= 0 ? read(fd, path, sizeof path - 1) : -1;
     if (fd >= 0) close(fd);
     if (len > 0) {
@@ -257,8 +257,8 @@ static void say_so_far(const run_paths *paths)
 {
     run_totals t;
     run_read_logs(paths, &t, NULL);
-    fprintf(stderr, "race: so far %lu races and %lu potential deadlocks in %u processes\n", t.races, t.deadlocks,
-            t.processes);
+    fprintf(stderr, "race: so far %lu race%s and %lu potential deadlock%s in %u process%s\n", t.races, cli_plural(t.races),
+            t.deadlocks, cli_plural(t.deadlocks), t.processes, t.processes == 1 ? "" : "es");
 }
 
 int run_wait(const run_request *r, const run_paths *paths, pid_t child)

@@ -196,7 +196,7 @@ static void take_record(log_state *s, const event_record *r)
 static void read_log(const char *path, run_totals *totals, json_t *json)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
         void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -271,7 +271,8 @@ static bool is_old(const run_paths *paths, const char *name)
 /* What a process without a stderr of its own any more had to say. It is in the text log too, where there is one. */
 static void print_unseen(const char *path, const char *name)
 {
-    FILE *from = fopen(path, "r");
+    int fd = cli_open(path);
+    FILE *from = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!from) return;
     fprintf(stderr, "race: process %.*s could not show this, its stderr is closed or is another file now:\n",
             (int)(strlen(name) - strlen("race.") - strlen(".unseen")), name + strlen("race."));

@@ -50,14 +50,15 @@ int run_make_directory(const char *path)
 static bool is_current(const char *path, const image *img, bool only_atomics)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = cli_open(path);
     if (fd < 0) return false;
     bool current = false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (fstat(fd, &st) == 0 && st.st_size > 0) {
         void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map != MAP_FAILED) {
             plan p;
             current = plan_read(map, (size_t)st.st_size, &p) == PLAN_OK && !strcmp(p.header->build_id, img->build_id) &&
+                      p.header->code == image_code(img) &&
                       !(p.header->flags & PLAN_FROM_DEBUG) == !img->has_debug &&
                       !(p.header->flags & PLAN_ONLY_ATOMICS) == !only_atomics;
             munmap(map, (size_t)st.st_size);

@@ -43,7 +43,8 @@ static inline const void *report_test_map(void *context, const char *path, size_
 {
     (void)context;
     struct stat st;
-    int fd = open(path, O_RDONLY);
+    *size = !stat(path, &st) && !S_ISREG(st.st_mode);
+    int fd = *size ? -1 : open(path, O_RDONLY);
     if (fd < 0) return NULL;
     *size = fstat(fd, &st) ? 0 : (size_t)st.st_size;
     void *map = *size ? mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0) : (void *)"";

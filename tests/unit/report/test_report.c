@@ -160,6 +160,34 @@ static void test_a_module_gets_its_plan_and_its_sites_have_numbers(void)
     TEST_ASSERT_EQUAL_PTR(&m->plan->sites[1], report_site(r, m->first_site + 1, &found)); /* for reports */
 }
 
+static void test_a_module_that_comes_back_is_the_one_that_it_was(void)
+{
+    start();
+    report_module *m = load();
+    make_race(m);
+    report_test_said(&host);
+    const ft_site next = r->next_site;
+    report_module_remove(r, m->start);
+    TEST_ASSERT_EQUAL_PTR(m, load());
+    TEST_ASSERT_EQUAL_PTR(m, report_module_at(r, m->start));
+    TEST_ASSERT_EQUAL_UINT(next, r->next_site);
+    TEST_ASSERT_TRUE_MESSAGE(load() != m, "one that is there is another one");
+
+    /* at another place, its races are those that it had */
+    report_module_remove(r, m->start);
+    static char elsewhere[MODULE_SIZE] __attribute__((aligned(4096)));
+    memcpy(elsewhere, module, sizeof elsewhere);
+    report_module *other = report_module_add(r, "/home/me/program", (uint64_t)(uintptr_t)elsewhere,
+                                             (uint64_t)(uintptr_t)(elsewhere + MODULE_SIZE));
+    TEST_ASSERT_TRUE(other != m && other->first_site >= next);
+    ft_thread *first = ft_fork(ft_first_thread(r->core), other->first_site), *second = ft_fork(ft_first_thread(r->core), other->first_site);
+    ft_write(first, (uint64_t)(uintptr_t)elsewhere + DATA, 8, other->first_site);
+    ft_read(second, (uint64_t)(uintptr_t)elsewhere + DATA, 8, other->first_site + 1);
+    TEST_ASSERT_EQUAL_STRING("", report_test_said(&host));
+    ft_write(second, (uint64_t)(uintptr_t)elsewhere + DATA, 8, other->first_site + 2);
+    TEST_ASSERT_TRUE(strlen(report_test_said(&host)) > 0);
+}
+
 static void test_a_plan_of_another_build_is_refused_with_one_line(void)
 {
     start();
@@ -458,6 +486,7 @@ int main(void)
 {
     UNITY_BEGIN();
     RUN_TEST(test_a_module_gets_its_plan_and_its_sites_have_numbers);
+    RUN_TEST(test_a_module_that_comes_back_is_the_one_that_it_was);
     RUN_TEST(test_a_plan_of_another_build_is_refused_with_one_line);
     RUN_TEST(test_a_race_is_told_once_with_both_sides);
     RUN_TEST(test_the_log_holds_what_was_said_and_survives_a_cut);
