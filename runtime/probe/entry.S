@@ -364,7 +364,8 @@ probe_peek_fault:
         .size probe_peek, . - probe_peek
 
         /* libc's syscall(number, arguments...). It must not have a frame: a child of vfork returns from it, too. What changes
-         * handlers or masks is C's (signal.c), what makes code writable is (module.c), and what makes a process with memory and stack of its own is, too (clone.c). */
+         * handlers or masks is C's (signal.c), what makes code writable is (module.c), and what makes a process with memory and
+         * stack of its own is, too (clone.c). */
         .globl syscall
         .type syscall, @function
 syscall:
