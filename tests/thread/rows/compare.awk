@@ -1,0 +1,16 @@
+# What a program of cases printed (the first file) against what was reported (the second): each wrong case once, no right one.
+# Prints a line for each that is not as it should be.
+FNR == NR { if ($1 == "wrong") wanted[$3 " " $4] = 1; next }
+/^WARNING: race: / { names = " "; is_side = 1 }
+/^  (Location|Thread|As if) / || /^$/ && names == " " { is_side = 0 }
+is_side && /^    #[0-9]/ { names = names $2 " " }
+/^SUMMARY: / {
+    is_side = 0
+    is_meant = names ~ / [^ ]*_wrong(_[a-z]+)? /
+    for (pair in wanted) {
+        split(pair, name, " ")
+        if (index(names, " " name[1] " ") && index(names, " " name[2] " ")) wanted[pair] = 2
+    }
+    if (!is_meant) print "reported, although right:" names
+}
+END { for (pair in wanted) if (wanted[pair] == 1) print "not reported: " pair }
