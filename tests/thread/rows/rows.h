@@ -33,7 +33,7 @@ typedef struct { /* of one run of a case; all zero before it, but for what is sa
 } row_place;
 
 typedef struct {
-    bool is_write, is_some; /* is_some: how much is not known, but it is not up to ROW_BEHIND */
+    bool is_write, is_some; /* is_some: there may be more of it, but not up to ROW_BEHIND */
     size_t size;
     const char *text; /* that is there before; or NULL: zeroes */
 } row_range;
@@ -45,6 +45,7 @@ typedef struct {
     void (*one[2])(row_place *w), (*two[2])(row_place *w); /* right, wrong: in the other thread, and in main after it */
     void (*setup)(row_place *w, bool is_wrong);
     bool together; /* main does not wait for the other thread */
+    bool is_heap;  /* the report of the wrong form names a block */
 } row_case;
 
 #define ROW_FUNCTION __attribute__((noipa)) static void
@@ -52,7 +53,8 @@ typedef struct {
 
 #define READS(size, text) {false, false, size, text}
 #define WRITES(size, text) {true, false, size, text}
-#define WRITES_SOME {true, true, 1, NULL}
+#define WRITES_MORE(size) {true, true, size, NULL} /* not all of it is known */
+#define WRITES_SOME WRITES_MORE(1)
 #define NOT {false, false, 0, NULL}
 
 /* `p` and `q` are where the ranges begin. */
@@ -77,13 +79,18 @@ typedef struct {
 #define TOGETHER(name, prepare, right_one, right_two, wrong_one, wrong_two)                                                     \
     PAIR_MORE(name, pair, prepare, right_one, right_two, wrong_one, wrong_two, .together = true)
 
-/* There is no right form: rows/exceptions says why. */
+/* There is no right form, or no wrong one: rows/exceptions says why. */
 #define ONLY_WRONG(name, prepare, wrong_one, wrong_two)                                                                         \
     ROW_FUNCTION name##_pair_setup(row_place *w, bool is_wrong) { (void)is_wrong; prepare; }                                    \
     ROW_FUNCTION name##_pair_wrong_one(row_place *w) { wrong_one; }                                                             \
     ROW_FUNCTION name##_pair_wrong_two(row_place *w) { wrong_two; }                                                             \
     ROW_ADD(name##_pair) = {.row = #name, .wrong = #name "_pair_wrong_one", .wrong_other = #name "_pair_wrong_two",             \
                             .setup = name##_pair_setup, .one = {NULL, name##_pair_wrong_one}, .two = {NULL, name##_pair_wrong_two}};
+#define ONLY_RIGHT(name, prepare, right_one, right_two)                                                                         \
+    ROW_FUNCTION name##_pair_setup(row_place *w, bool is_wrong) { (void)is_wrong; prepare; }                                    \
+    ROW_FUNCTION name##_pair_right_one(row_place *w) { right_one; }                                                             \
+    ROW_FUNCTION name##_pair_right_two(row_place *w) { right_two; }                                                             \
+    ROW_ADD(name##_pair) = {.row = #name, .setup = name##_pair_setup, .one = {name##_pair_right_one}, .two = {name##_pair_right_two}};
 
 #define TOUCH (w->data++)
 #define HAND(name, prepare, give, take)                                                                                         \
@@ -105,6 +112,10 @@ void row_wait(void);
 /* The same for the way back. */
 void row_post_back(void);
 void row_wait_back(void);
+
+/* The same with a pointer. */
+void row_give(void *pointer);
+void *row_take(void);
 
 void row_failed(const char *what); /* the case could not be run as it is meant */
 void row_pipe(row_place *w);       /* fd[0] reads what fd[1] writes; `in` and `out` are streams of them, `out` without a buffer */
