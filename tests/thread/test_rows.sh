@@ -26,7 +26,7 @@ for source in "$cases"/*.c; do
     [ "$name" != rows ] || continue
     # shellcheck disable=SC2046 # several words
     gcc -g -O1 -w -fno-builtin -fno-optimize-sibling-calls -D__NO_INLINE__ -U_FORTIFY_SOURCE -o "$work/$name" "$source" \
-        "$cases/rows.c" -pthread $(sed -n 's/^ \* Options: //p' "$source") 2>"$work/err" && continue
+        "$cases/rows.c" -pthread $(sed -n 's/^ \* Options: \([^*]*\).*/\1/p' "$source") 2>"$work/err" && continue
     # The OpenMP runtime of LLVM, and libatomic, may not be here: then its rows are not asked for.
     sed -n 's/^ \* Without them: //p' "$source" >>"$work/all"
     grep -q '^ \* Without them: ' "$source" && echo "$name: not built: $(tail -1 "$work/err")" && continue

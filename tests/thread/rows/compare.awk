@@ -1,7 +1,8 @@
 # What a program of cases printed (the first file) against what was reported (the second): each wrong case once, no right one.
 # Prints a line for each that is not as it should be.
-FNR == NR { if ($1 == "wrong") wanted[$3 " " $4] = 1; next }
-/^WARNING: race: / { names = " "; is_side = 1 }
+FNR == NR { if ($1 == "wrong") wanted[$3 " " $4 " " $5] = 1; next }
+/^WARNING: race: / { names = " "; is_side = 1; block = "" }
+/^  Location is heap block of size / { block = "block" }
 /^  (Location|Thread|As if) / || /^$/ && names == " " { is_side = 0 }
 is_side && /^    #[0-9]/ { names = names $2 " " }
 /^SUMMARY: / {
@@ -9,7 +10,7 @@ is_side && /^    #[0-9]/ { names = names $2 " " }
     is_meant = names ~ / [^ ]*_wrong(_[a-z]+)? /
     for (pair in wanted) {
         split(pair, name, " ")
-        if (index(names, " " name[1] " ") && index(names, " " name[2] " ")) wanted[pair] = 2
+        if (index(names, " " name[1] " ") && index(names, " " name[2] " ") && (!name[3] || block)) wanted[pair] = 2
     }
     if (!is_meant) print "reported, although right:" names
 }

@@ -45,6 +45,20 @@ void row_wait(void) { wait_for(there[0]); }
 void row_post_back(void) { post(back[1]); }
 void row_wait_back(void) { wait_for(back[0]); }
 
+void row_give(void *pointer)
+{
+    while (call(SYS_write, there[1], (long)&pointer, sizeof pointer) != sizeof pointer) {
+    }
+}
+
+void *row_take(void)
+{
+    void *pointer;
+    while (call(SYS_read, there[0], (long)&pointer, sizeof pointer) != sizeof pointer) {
+    }
+    return pointer;
+}
+
 /* --- for the cases ------------------------------------------------------------------------------------------------ */
 
 void row_failed(const char *what)
@@ -192,7 +206,7 @@ static void run_pair(const row_case *c, bool is_wrong)
     if (w->in) fclose(w->in);
     if (w->out) fclose(w->out);
     if (is_wrong)
-        fprintf(out, "wrong %s %s %s\n", c->row, c->wrong, c->wrong_other);
+        fprintf(out, "wrong %s %s %s%s\n", c->row, c->wrong, c->wrong_other, c->is_heap ? " block" : "");
     else
         fprintf(out, "right %s\n", c->row);
 }
