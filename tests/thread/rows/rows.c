@@ -16,6 +16,7 @@ static unsigned place_count;
 static int there[2], back[2];
 static FILE *out;
 static bool is_failed;
+static const char *missing; /* why a case is skipped */
 
 /* --- order that is not seen --------------------------------------------------------------------------------------- */
 
@@ -67,6 +68,11 @@ void row_failed(const char *what)
     is_failed = true;
 }
 
+void row_missing(const char *reason)
+{
+    missing = reason;
+}
+
 void row_pipe(row_place *w)
 {
     if (pipe(w->fd)) exit(3);
@@ -74,6 +80,14 @@ void row_pipe(row_place *w)
     w->out = fdopen(w->fd[1], "w");
     setvbuf(w->out, NULL, _IONBF, 0);
     setvbuf(w->in, NULL, _IONBF, 0);
+}
+
+void row_file(row_place *w)
+{
+    strcpy(w->path, "/tmp/race-rows-XXXXXX");
+    const int fd = mkstemp(w->path);
+    if (fd < 0) exit(3);
+    close(fd);
 }
 
 FILE *row_text(const char *text)
@@ -194,7 +208,12 @@ static void run_pair(const row_case *c, bool is_wrong)
     row_place *w = new_place();
     w->number = 1;
     w->other = is_wrong ? 2 : 1;
+    missing = NULL;
     c->setup(w, is_wrong);
+    if (missing) {
+        fprintf(out, "skipped %s: %s\n", c->row, missing);
+        return;
+    }
     pthread_t thread;
     job j = {c->one[is_wrong], w, c->together};
     if (pthread_create(&thread, NULL, work, &j)) exit(3);
@@ -205,6 +224,7 @@ static void run_pair(const row_case *c, bool is_wrong)
         if (w->fd[i] >= 0 && !(w->in && i < 2)) close(w->fd[i]);
     if (w->in) fclose(w->in);
     if (w->out) fclose(w->out);
+    if (*w->path) unlink(w->path);
     if (is_wrong)
         fprintf(out, "wrong %s %s %s%s\n", c->row, c->wrong, c->wrong_other, c->is_heap ? " block" : "");
     else

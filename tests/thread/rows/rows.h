@@ -27,6 +27,7 @@ typedef struct { /* of one run of a case; all zero before it, but for what is sa
     volatile int data; /* what the threads share */
     int fd[4];         /* -1, or closed after it */
     FILE *in, *out;    /* NULL, or closed after it */
+    char path[32];     /* empty, or removed after it */
     void *ptr;
     int number, other; /* 1 and 2 in runs of the wrong form, 1 and 1 in the right one */
     _Alignas(64) char a[ROW_ROOM], b[ROW_ROOM];
@@ -118,7 +119,9 @@ void row_give(void *pointer);
 void *row_take(void);
 
 void row_failed(const char *what); /* the case could not be run as it is meant */
+void row_missing(const char *reason); /* for `prepare`: the case cannot be run here */
 void row_pipe(row_place *w);       /* fd[0] reads what fd[1] writes; `in` and `out` are streams of them, `out` without a buffer */
+void row_file(row_place *w);       /* `path` is the name of an empty file */
 FILE *row_text(const char *text);  /* a stream to read it from */
 
 #endif
