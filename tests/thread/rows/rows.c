@@ -60,6 +60,8 @@ void *row_take(void)
     return pointer;
 }
 
+void row_raise(int signal) { call(SYS_tgkill, getpid(), gettid(), signal); }
+
 /* --- for the cases ------------------------------------------------------------------------------------------------ */
 
 void row_failed(const char *what)

@@ -118,6 +118,8 @@ void row_wait_back(void);
 void row_give(void *pointer);
 void *row_take(void);
 
+void row_raise(int signal); /* in this thread, by a system call */
+
 void row_failed(const char *what); /* the case could not be run as it is meant */
 void row_missing(const char *reason); /* for `prepare`: the case cannot be run here */
 void row_pipe(row_place *w);       /* fd[0] reads what fd[1] writes; `in` and `out` are streams of them, `out` without a buffer */
