@@ -1,7 +1,7 @@
 # What a program of cases printed against what was reported: each wrong case once, no right one. Prints a line for each that is not as
 # it should be, but for the exceptions.
 #   awk -v engine=NAME -f compare.awk exceptions PRINTED REPORTED
-FNR == 1 { file++ }
+FNR == 1 { file++ } # none of them is empty
 file == 1 { if ($2 == "wrong" && $3 == engine) excepted[$1] = 1; next }
 file == 2 { if ($1 == "wrong" && !($2 in excepted)) wanted[$3 " " $4 " " $5] = 1; next }
 /^WARNING: race: / { names = " "; is_side = 1; block = "" }

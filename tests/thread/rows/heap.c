@@ -1,9 +1,10 @@
 /* Memory that is allocated and freed, and mappings.
  *
- * Options: -lstdc++ */
+ * Options: -lstdc++ -lgomp */
 #include "rows.h"
 
 #include <malloc.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,7 +70,9 @@ ALLOCATES(_ZnwmSt11align_val_t, _ZnwmSt11align_val_t(SIZE, 64))
 ALLOCATES(_ZnamSt11align_val_t, _ZnamSt11align_val_t(SIZE, 64))
 ALLOCATES(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_tRKSt9nothrow_t(SIZE, 64, &nothrow))
 ALLOCATES(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnamSt11align_val_tRKSt9nothrow_t(SIZE, 64, &nothrow))
+ALLOCATES(omp_alloc, omp_alloc(SIZE, omp_default_mem_alloc))
 
+FREES(omp_free, omp_alloc(SIZE, omp_default_mem_alloc), omp_free(p, omp_default_mem_alloc))
 FREES(free, malloc(SIZE), free(p))
 FREES(cfree, malloc(SIZE), cfree(p))
 FREES(realloc, ENCLOSED, (void)!realloc(p, 10 * SIZE))

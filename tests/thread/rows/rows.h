@@ -49,7 +49,7 @@ typedef struct {
     bool is_heap;  /* the report of the wrong form names a block */
 } row_case;
 
-#define ROW_FUNCTION __attribute__((noipa)) static void
+#define ROW_FUNCTION __attribute__((noinline, noipa)) static void
 #define ROW_ADD(name) static const row_case name __attribute__((section("row_cases"), used, aligned(8)))
 
 #define READS(size, text) {false, false, size, text}
