@@ -13,7 +13,7 @@ enum { PLACES = 2500 };
 extern const row_case __start_row_cases[], __stop_row_cases[];
 static row_place places[PLACES];
 static unsigned place_count;
-static int there[2], back[2];
+static int there[2], back[2], done[2];
 static FILE *out;
 static bool is_failed;
 static const char *missing; /* why a case is skipped */
@@ -201,7 +201,9 @@ static void *work(void *argument)
 {
     const job *j = argument;
     j->work(j->place);
-    if (!j->together) row_post();
+    if (j->together) return NULL;
+    row_post();
+    wait_for(done[0]); /* the end of a thread may give away what it has */
     return NULL;
 }
 
@@ -221,6 +223,7 @@ static void run_pair(const row_case *c, bool is_wrong)
     if (pthread_create(&thread, NULL, work, &j)) exit(3);
     if (!c->together) row_wait();
     c->two[is_wrong](w);
+    if (!c->together) post(done[1]);
     pthread_join(thread, NULL);
     for (int i = 0; i < 4; i++)
         if (w->fd[i] >= 0 && !(w->in && i < 2)) close(w->fd[i]);
@@ -250,7 +253,7 @@ int main(int count, char **arguments)
 {
     out = fdopen(dup(1), "w");
     stdout = fopen("/dev/null", "w");
-    if (!out || !stdout || pipe(there) || pipe(back)) return 3;
+    if (!out || !stdout || pipe(there) || pipe(back) || pipe(done)) return 3;
     for (const row_case *c = __start_row_cases; c < __stop_row_cases; c++) {
         if (count > 1 && strcmp(arguments[1], c->row)) continue;
         if (!is_known(c->row)) {
