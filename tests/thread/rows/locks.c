@@ -162,6 +162,15 @@ JOINS(pthread_timedjoin_np, MUST(!pthread_timedjoin_np(t, NULL, &late)))
 JOINS(pthread_clockjoin_np, MUST(!pthread_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &late)))
 THREAD(pthread_detach, TOUCH; CREATE(child_right); MUST(!pthread_detach(t)), CREATE(child_wrong); MUST(!pthread_detach(t)); TOUCH)
 
+static void *number(void *unused) { return unused; }
+static int c11_number(void *unused) { return !!unused; }
+#define NUMBER pthread_t t; MUST(!pthread_create(&t, NULL, number, NULL))
+RANGE(pthread_join, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_join(t, (void **)p)))
+RANGE(pthread_tryjoin_np, WRITES(8, 0), NOT, NUMBER; while (pthread_tryjoin_np(t, (void **)p)) usleep(1000))
+RANGE(pthread_timedjoin_np, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_timedjoin_np(t, (void **)p, &late)))
+RANGE(pthread_clockjoin_np, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_clockjoin_np(t, (void **)p, CLOCK_MONOTONIC, &late)))
+RANGE(thrd_join, WRITES(4, 0), NOT, thrd_t t; MUST(thrd_create(&t, c11_number, NULL) == thrd_success); MUST(thrd_join(t, (int *)p) == thrd_success))
+
 #define C11_CREATE(child) thrd_t t; MUST(thrd_create(&t, child, w) == thrd_success)
 #define C11_JOIN MUST(thrd_join(t, NULL) == thrd_success)
 THREAD(thrd_create, TOUCH; C11_CREATE(c11_right); C11_JOIN, C11_CREATE(c11_wrong); TOUCH; C11_JOIN)

@@ -52,18 +52,19 @@ typedef struct {
 #define ROW_FUNCTION __attribute__((noinline, noipa)) static void
 #define ROW_ADD(name) static const row_case name __attribute__((section("row_cases"), used, aligned(8)))
 
-#define READS(size, text) {false, false, size, text}
-#define WRITES(size, text) {true, false, size, text}
-#define WRITES_MORE(size) {true, true, size, NULL} /* not all of it is known */
+#define READS(size, text) ((row_range){false, false, size, text})
+#define WRITES(size, text) ((row_range){true, false, size, text})
+#define WRITES_MORE(size) ((row_range){true, true, size, NULL}) /* not all of it is known */
 #define WRITES_SOME WRITES_MORE(1)
-#define NOT {false, false, 0, NULL}
+#define NOT ((row_range){false, false, 0, NULL})
 
 /* `p` and `q` are where the ranges begin. */
-#define RANGE(name, first, second, ...)                                                                                         \
-    ROW_FUNCTION name##_range_right(char *p, char *q) { __VA_ARGS__; }                                                          \
-    ROW_FUNCTION name##_range_wrong(char *p, char *q) { __VA_ARGS__; }                                                          \
-    ROW_ADD(name##_range) = {.row = #name, .wrong = #name "_range_wrong", .call = {name##_range_right, name##_range_wrong},     \
-                             .range = {first, second}};
+#define RANGE_MORE(name, kind, first, second, ...)                                                                              \
+    ROW_FUNCTION name##_##kind##_right(char *p, char *q) { __VA_ARGS__; }                                                       \
+    ROW_FUNCTION name##_##kind##_wrong(char *p, char *q) { __VA_ARGS__; }                                                       \
+    ROW_ADD(name##_##kind) = {.row = #name, .wrong = #name "_" #kind "_wrong",                                                  \
+                              .call = {name##_##kind##_right, name##_##kind##_wrong}, .range = {first, second}};
+#define RANGE(name, first, second, ...) RANGE_MORE(name, range, first, second, __VA_ARGS__)
 
 /* Blocks in braces. The forms end with what main does, after the other thread is done. */
 #define PAIR_MORE(name, kind, prepare, right_one, right_two, wrong_one, wrong_two, ...)                                         \

@@ -93,3 +93,8 @@ PAIR_MORE(raise, handler, PREPARE, TOUCH; mask(SIG_UNBLOCK); MUST(!raise(SIGNAL)
 HAND(sigwait, START, SEND, SET; int got; MUST(!sigwait(&s, &got)))
 HAND(sigwaitinfo, START, SEND, SET; MUST(sigwaitinfo(&s, NULL) == SIGNAL))
 HAND(sigtimedwait, START, SEND, SET; const struct timespec t = {.tv_sec = 100}; MUST(sigtimedwait(&s, NULL, &t) == SIGNAL))
+
+#define PENDING mask(SIG_BLOCK); row_raise(SIGNAL); SET
+RANGE(sigwait, WRITES(4, 0), NOT, PENDING; MUST(!sigwait(&s, (int *)p)))
+RANGE(sigwaitinfo, WRITES(128, 0), NOT, PENDING; MUST(sigwaitinfo(&s, (void *)p) == SIGNAL))
+RANGE(sigtimedwait, WRITES(128, 0), NOT, PENDING; const struct timespec t = {.tv_sec = 100}; MUST(sigtimedwait(&s, (void *)p, &t) == SIGNAL))
