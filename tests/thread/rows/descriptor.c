@@ -33,6 +33,11 @@ WEAK int __poll_chk(struct pollfd *, nfds_t, int, size_t);
 WEAK int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
 WEAK ssize_t __pread64_chk(int, void *, size_t, off64_t, size_t);
 WEAK ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
+WEAK int __open_2(const char *, int);
+WEAK int __open64_2(const char *, int);
+WEAK int __openat_2(int, const char *, int);
+WEAK int __openat64_2(int, const char *, int);
+WEAK mqd_t __mq_open_2(const char *, int);
 WEAK ssize_t __read_chk(int, void *, size_t, size_t);
 WEAK ssize_t __recv_chk(int, void *, size_t, size_t, int);
 WEAK ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *);
@@ -120,6 +125,10 @@ OPENED(open, open(w->path, O_RDWR))
 OPENED(open64, open64(w->path, O_RDWR))
 OPENED(openat, openat(AT_FDCWD, w->path, O_RDWR))
 OPENED(openat64, openat64(AT_FDCWD, w->path, O_RDWR))
+OPENED(__open_2, __open_2(w->path, O_RDWR))
+OPENED(__open64_2, __open64_2(w->path, O_RDWR))
+OPENED(__openat_2, __openat_2(AT_FDCWD, w->path, O_RDWR))
+OPENED(__openat64_2, __openat64_2(AT_FDCWD, w->path, O_RDWR))
 OPENED(creat, creat(w->path, 0600))
 OPENED(creat64, creat64(w->path, 0600))
 
@@ -221,24 +230,26 @@ AIO_ENDS(aio_return64, aiocb64, aio_read64, aio_suspend64, aio_return64(AIO(aioc
 
 /* --- queues and semaphores of the system -------------------------------------------------------------------------------- */
 
-static void open_queue(row_place *w)
+static void open_queue(row_place *w, bool by_other)
 {
     char name[32];
     struct mq_attr attributes = {.mq_maxmsg = 2, .mq_msgsize = 8};
     snprintf(name, sizeof name, "/race-rows-%d", (int)getpid());
     for (int i = 0; i < 2; i++)
-        if ((w->fd[i] = mq_open(name, O_RDWR | O_CREAT, 0600, &attributes)) < 0) row_missing("no message queues here");
+        if ((w->fd[i] = by_other && i ? __mq_open_2(name, O_RDWR) : mq_open(name, O_RDWR | O_CREAT, 0600, &attributes)) < 0)
+            row_missing("no message queues here");
     mq_unlink(name);
 }
 #define SEND MUST(!mq_send(OUT, "abc", 3, 0))
 #define RECEIVE char t[9]; MUST(mq_receive(IN, t, 9, NULL) == 3)
-HAND(mq_open, open_queue(w), SEND, RECEIVE)
-HAND(mq_send, open_queue(w), SEND, RECEIVE)
-HAND(mq_receive, open_queue(w), SEND, RECEIVE)
-HAND(mq_timedsend, open_queue(w), const struct timespec end = {0}; MUST(!mq_timedsend(OUT, "abc", 3, 0, &end)), RECEIVE)
-HAND(mq_timedreceive, open_queue(w), SEND,
+HAND(mq_open, open_queue(w, false), SEND, RECEIVE)
+HAND(__mq_open_2, open_queue(w, true), SEND, RECEIVE)
+HAND(mq_send, open_queue(w, false), SEND, RECEIVE)
+HAND(mq_receive, open_queue(w, false), SEND, RECEIVE)
+HAND(mq_timedsend, open_queue(w, false), const struct timespec end = {0}; MUST(!mq_timedsend(OUT, "abc", 3, 0, &end)), RECEIVE)
+HAND(mq_timedreceive, open_queue(w, false), SEND,
      const struct timespec end = {0}; char t[9]; MUST(mq_timedreceive(IN, t, 9, NULL, &end) == 3))
-ONLY_WRONG(mq_close, open_queue(w), mq_close(OUT); OUT = -1; TOUCH, TOUCH)
+ONLY_WRONG(mq_close, open_queue(w, false), mq_close(OUT); OUT = -1; TOUCH, TOUCH)
 
 typedef struct {
     long type;
@@ -319,6 +330,11 @@ RANGE(open, READS(8, "nowhere"), NOT, CLOSED(open(p, O_RDONLY)))
 RANGE(open64, READS(8, "nowhere"), NOT, CLOSED(open64(p, O_RDONLY)))
 RANGE(openat, READS(8, "nowhere"), NOT, CLOSED(openat(AT_FDCWD, p, O_RDONLY)))
 RANGE(openat64, READS(8, "nowhere"), NOT, CLOSED(openat64(AT_FDCWD, p, O_RDONLY)))
+RANGE(__open_2, READS(8, "nowhere"), NOT, CLOSED(__open_2(p, O_RDONLY)))
+RANGE(__open64_2, READS(8, "nowhere"), NOT, CLOSED(__open64_2(p, O_RDONLY)))
+RANGE(__openat_2, READS(8, "nowhere"), NOT, CLOSED(__openat_2(AT_FDCWD, p, O_RDONLY)))
+RANGE(__openat64_2, READS(8, "nowhere"), NOT, CLOSED(__openat64_2(AT_FDCWD, p, O_RDONLY)))
+RANGE(__mq_open_2, READS(9, "/nowhere"), NOT, CLOSED(__mq_open_2(p, O_RDONLY)))
 RANGE(creat, READS(11, "/nowhere/x"), NOT, CLOSED(creat(p, 0600)))
 RANGE(creat64, READS(11, "/nowhere/x"), NOT, CLOSED(creat64(p, 0600)))
 RANGE(mq_open, READS(9, "/nowhere"), NOT, CLOSED(mq_open(p, O_RDONLY)))

@@ -65,6 +65,17 @@ WEAK char *__strcat_chk(char *, const char *, size_t);
 WEAK char *__strcpy_chk(char *, const char *, size_t);
 WEAK char *__strncat_chk(char *, const char *, size_t, size_t);
 WEAK char *__strncpy_chk(char *, const char *, size_t, size_t);
+WEAK long __isoc23_strtol(const char *, char **, int);
+WEAK long long __isoc23_strtoll(const char *, char **, int);
+WEAK unsigned long __isoc23_strtoul(const char *, char **, int);
+WEAK unsigned long long __isoc23_strtoull(const char *, char **, int);
+WEAK char *__fgets_unlocked_chk(char *, size_t, int, FILE *);
+WEAK size_t __fread_unlocked_chk(void *, size_t, size_t, size_t, FILE *);
+WEAK char *__realpath_chk(const char *, char *, size_t);
+WEAK char *__getcwd_chk(char *, size_t, size_t);
+WEAK int __gethostname_chk(char *, size_t, size_t);
+WEAK ssize_t __readlink_chk(const char *, char *, size_t, size_t);
+WEAK ssize_t __readlinkat_chk(int, const char *, char *, size_t, size_t);
 WEAK char *__strdup(const char *);
 WEAK char *__strndup(const char *, size_t);
 
@@ -154,6 +165,10 @@ RANGE(strtol, READS(3, "12 x"), WRITES(8, 0), strtol(p, (char **)q, 10))
 RANGE(strtoll, READS(5, "0x1f x"), WRITES(8, 0), strtoll(p, (char **)q, 0))
 RANGE(strtoul, READS(4, " 17 x"), WRITES(8, 0), strtoul(p, (char **)q, 10))
 RANGE(strtoull, READS(3, "1238"), WRITES(8, 0), strtoull(p, (char **)q, 3))
+RANGE(__isoc23_strtol, READS(3, "12 x"), WRITES(8, 0), __isoc23_strtol(p, (char **)q, 10))
+RANGE(__isoc23_strtoll, READS(5, "0x1f x"), WRITES(8, 0), __isoc23_strtoll(p, (char **)q, 0))
+RANGE(__isoc23_strtoul, READS(4, " 17 x"), WRITES(8, 0), __isoc23_strtoul(p, (char **)q, 10))
+RANGE(__isoc23_strtoull, READS(3, "1238"), WRITES(8, 0), __isoc23_strtoull(p, (char **)q, 3))
 RANGE(atof, READS(5, "12.5 x"), NOT, used = (long)atof(p))
 RANGE(atoi, READS(3, "12 x"), NOT, used = (long)atoi(p))
 RANGE(atol, READS(3, "12 x"), NOT, used = (long)atol(p))
@@ -206,9 +221,11 @@ RANGE(__isoc23_vfscanf, READS(3, "%d"), NOT, LIST(list, (long)q); OF_TEXT("123 "
 RANGE(fgets, WRITES(5, 0), NOT, OF_TEXT("abc\nd", fgets(p, ROOM, f)))
 RANGE(fgets_unlocked, WRITES(5, 0), NOT, OF_TEXT("abc\nd", fgets_unlocked(p, ROOM, f)))
 RANGE(__fgets_chk, WRITES(5, 0), NOT, OF_TEXT("abc\nd", __fgets_chk(p, ROOM, ROOM, f)))
+RANGE(__fgets_unlocked_chk, WRITES(5, 0), NOT, OF_TEXT("abc\nd", __fgets_unlocked_chk(p, ROOM, ROOM, f)))
 RANGE(fread, WRITES(6, 0), NOT, OF_TEXT("abcdefgh", fread(p, 2, 3, f)))
 RANGE(fread_unlocked, WRITES(6, 0), NOT, OF_TEXT("abcdefgh", fread_unlocked(p, 2, 3, f)))
 RANGE(__fread_chk, WRITES(6, 0), NOT, OF_TEXT("abcdefgh", __fread_chk(p, ROOM, 2, 3, f)))
+RANGE(__fread_unlocked_chk, WRITES(6, 0), NOT, OF_TEXT("abcdefgh", __fread_unlocked_chk(p, ROOM, 2, 3, f)))
 RANGE(getline, WRITES(5, 0), NOT, char *line = p; size_t room = ROOM; OF_TEXT("abc\nd", getline(&line, &room, f)))
 RANGE(__getline, WRITES(5, 0), NOT, char *line = p; size_t room = ROOM; OF_TEXT("abc\nd", __getline(&line, &room, f)))
 RANGE(getdelim, WRITES(4, 0), NOT, char *line = p; size_t room = ROOM; OF_TEXT("abcd", getdelim(&line, &room, 'c', f)))
@@ -232,6 +249,8 @@ RANGE(strftime, WRITES(4, 0), READS(5, "%%%d"), const struct tm t = {.tm_mday = 
 RANGE(uname, WRITES_MORE(254), NOT, uname((struct utsname *)p))
 RANGE(gethostname, WRITES_SOME, NOT, gethostname(p, ROOM))
 RANGE(getcwd, WRITES_SOME, NOT, getcwd(p, ROOM))
+RANGE(__gethostname_chk, WRITES_SOME, NOT, __gethostname_chk(p, ROOM, ROOM))
+RANGE(__getcwd_chk, WRITES_SOME, NOT, __getcwd_chk(p, ROOM, ROOM))
 RANGE(getrandom, WRITES(16, 0), NOT, getrandom(p, 16, 0))
 RANGE(inet_ntop, NOT, WRITES(8, 0), const struct in_addr a = {htonl(0x01020304)}; inet_ntop(AF_INET, &a, q, ROOM))
 RANGE(getenv, READS(5, "HOME"), NOT, getenv(p))
@@ -265,6 +284,9 @@ RANGE(realpath, READS(2, "/"), WRITES(2, 0), realpath(p, q))
 #define LINK "/proc/self/fd/0"
 RANGE(readlink, READS(16, LINK), WRITES(1, 0), readlink(p, q, 1))
 RANGE(readlinkat, READS(16, LINK), WRITES(1, 0), readlinkat(AT_FDCWD, p, q, 1))
+RANGE(__realpath_chk, READS(2, "/"), WRITES(2, 0), __realpath_chk(p, q, 4096))
+RANGE(__readlink_chk, READS(16, LINK), WRITES(1, 0), __readlink_chk(p, q, 1, ROOM))
+RANGE(__readlinkat_chk, READS(16, LINK), WRITES(1, 0), __readlinkat_chk(AT_FDCWD, p, q, 1, ROOM))
 RANGE(stat, READS(2, "/"), WRITES(144, 0), stat(p, (void *)q))
 RANGE(stat64, READS(2, "/"), WRITES(144, 0), stat64(p, (void *)q))
 RANGE(lstat, READS(2, "/"), WRITES(144, 0), lstat(p, (void *)q))
@@ -315,6 +337,8 @@ TAKES(__fgets_chk, char t[9]; __fgets_chk(t, 9, 9, w->in))
 TAKES(fread, char t[2]; fread(t, 1, 2, w->in))
 TAKES(fread_unlocked, char t[2]; fread_unlocked(t, 1, 2, w->in))
 TAKES(__fread_chk, char t[2]; __fread_chk(t, 2, 1, 2, w->in))
+TAKES(__fgets_unlocked_chk, char t[9]; __fgets_unlocked_chk(t, 9, 9, w->in))
+TAKES(__fread_unlocked_chk, char t[2]; __fread_unlocked_chk(t, 2, 1, 2, w->in))
 TAKES(getline, char *t = NULL; size_t n = 0; getline(&t, &n, w->in))
 TAKES(__getline, char *t = NULL; size_t n = 0; __getline(&t, &n, w->in))
 TAKES(getdelim, char *t = NULL; size_t n = 0; getdelim(&t, &n, '\n', w->in))
