@@ -132,6 +132,13 @@ OPENED(__openat64_2, __openat64_2(AT_FDCWD, w->path, O_RDWR))
 OPENED(creat, creat(w->path, 0600))
 OPENED(creat64, creat64(w->path, 0600))
 
+#define MADE(name, ...)                                                                                                         \
+    HAND(name, strcpy(w->path, "/tmp/race-rows-XXXXXX"); MUST((OUT = (__VA_ARGS__)) >= 0); MUST((IN = open(w->path, O_RDONLY)) >= 0), GIVE, TAKE)
+MADE(mkstemp, mkstemp(w->path))
+MADE(mkstemp64, mkstemp64(w->path))
+MADE(mkostemp, mkostemp(w->path, O_CLOEXEC))
+MADE(mkostemp64, mkostemp64(w->path, O_CLOEXEC))
+
 #define PUTS(name, ...) HAND(name, MEMORY(0), ({ MUST((__VA_ARGS__) == 3); }), ({ char t[9]; MUST(pread(IN, t, 9, 0) == 3); }))
 #define GETS(name, ...) HAND(name, MEMORY(0), MUST(pwrite(IN, "abc", 3, 0) == 3), ({ char t[9]; MUST((__VA_ARGS__) == 3); }))
 PUTS(memfd_create, write(IN, "abc", 3))
@@ -156,6 +163,15 @@ GETS(preadv64v2, preadv64v2(IN, BUFFER, 1, 0, 0))
 HAND(flock, TWO_OPEN, FLOCKED(0), FLOCKED(1))
 HAND(fcntl, TWO_OPEN, SET(fcntl, 0, F_WRLCK); SET(fcntl, 0, F_UNLCK), SET(fcntl, 1, F_WRLCK))
 HAND(fcntl64, TWO_OPEN, SET(fcntl64, 0, F_WRLCK); SET(fcntl64, 0, F_UNLCK), SET(fcntl64, 1, F_WRLCK))
+
+/* Closing unlocks, and a lock for writing that becomes one for reading lets others read. */
+#define FLOCK(at, how) MUST(!flock(w->fd[at], how))
+PAIR(flock, TWO_OPEN, FLOCK(0, LOCK_EX); TOUCH; close(w->fd[0]); w->fd[0] = -1, FLOCK(1, LOCK_EX); TOUCH,
+     FLOCK(0, LOCK_SH); TOUCH, FLOCK(1, LOCK_SH); TOUCH)
+PAIR_MORE(flock, shared, TWO_OPEN, FLOCK(0, LOCK_EX); TOUCH; FLOCK(0, LOCK_SH), FLOCK(1, LOCK_SH); TOUCH,
+          FLOCK(0, LOCK_SH); TOUCH, FLOCK(1, LOCK_SH); TOUCH, .together = false)
+PAIR(fcntl, TWO_OPEN, SET(fcntl, 0, F_WRLCK); TOUCH; close(w->fd[0]); w->fd[0] = -1, SET(fcntl, 1, F_WRLCK); TOUCH,
+     SET(fcntl, 0, F_RDLCK); TOUCH, SET(fcntl, 1, F_RDLCK); TOUCH)
 
 /* --- sockets that connect --------------------------------------------------------------------------------------------- */
 

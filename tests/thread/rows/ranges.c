@@ -318,6 +318,9 @@ GIVES(fputc_unlocked, (fputc_unlocked)('a', w->out))
 GIVES(putc, (putc)('a', w->out))
 GIVES(putc_unlocked, (putc_unlocked)('a', w->out))
 GIVES(fputwc, fputwc(L'a', w->out))
+GIVES(putwc, (putwc)(L'a', w->out))
+GIVES(fputws, fputws(L"a", w->out))
+GIVES(fwprintf, fwprintf(w->out, L"a"))
 GIVES(fputs, fputs("a", w->out))
 GIVES(fputs_unlocked, fputs_unlocked("a", w->out))
 GIVES(fwrite, fwrite("a", 1, 1, w->out))
@@ -331,6 +334,8 @@ TAKES(fgetc_unlocked, (fgetc_unlocked)(w->in))
 TAKES(getc, (getc)(w->in))
 TAKES(getc_unlocked, (getc_unlocked)(w->in))
 TAKES(fgetwc, fgetwc(w->in))
+TAKES(getwc, (getwc)(w->in))
+TAKES(fgetws, wchar_t t[9]; fgetws(t, 9, w->in))
 TAKES(fgets, char t[9]; fgets(t, 9, w->in))
 TAKES(fgets_unlocked, char t[9]; fgets_unlocked(t, 9, w->in))
 TAKES(__fgets_chk, char t[9]; __fgets_chk(t, 9, 9, w->in))
@@ -357,6 +362,17 @@ TAKES(__isoc23_vfscanf, int n; LIST(list, (long)&n); __isoc23_vfscanf(w->in, "%d
 BUFFERED(fflush, fflush(w->out))
 BUFFERED(fclose, fclose(w->out); w->out = NULL)
 ONLY_WRONG(pclose, , pclose(popen(":", "w")); TOUCH, TOUCH)
+
+/* What is in a file is there for whoever opens it, too. */
+#define FILED(name, ...)                                                                                                        \
+    HAND(name, row_file(w), w->out = (__VA_ARGS__); fputc('a', w->out); fflush(w->out), w->in = (__VA_ARGS__); fgetc(w->in))
+FILED(fopen, fopen(w->path, "r+"))
+FILED(fopen64, fopen64(w->path, "r+"))
+#define WITHOUT_NAME(name)                                                                                                      \
+    HAND(name, w->out = name(); w->fd[2] = open("/dev/null", O_RDWR), fputc('a', w->out); fflush(w->out),                       \
+         char c; if (pread(w->fd[2], &c, 1, 0) != 0) row_failed(#name))
+WITHOUT_NAME(tmpfile)
+WITHOUT_NAME(tmpfile64)
 
 #define STREAMS w->in = row_text("a"); w->out = row_text("b")
 #define ITS (o == w->a ? w->in : w->out)
