@@ -1,6 +1,7 @@
 /* Atomic objects that are wider than any instruction: libatomic's functions.
  *
  * Options: -latomic */
+/* clang-format off */
 #include "rows.h"
 
 typedef unsigned __int128 wide;

@@ -1,4 +1,5 @@
 /* Descriptors, message queues, semaphores of System V: what is written happens before what is read. */
+/* clang-format off */
 #include "rows.h"
 
 #include <aio.h>
@@ -115,7 +116,8 @@ MOVES(tee, PIPES, tee(IN, w->fd[3], 3, 0))
 MOVES(sendfile, MUST(!pipe(w->fd + 2)); MEMORY(1), ({ off_t at = 0; sendfile(w->fd[3], OUT, &at, 3); }))
 MOVES(sendfile64, MUST(!pipe(w->fd + 2)); MEMORY(1), ({ off64_t at = 0; sendfile64(w->fd[3], OUT, &at, 3); }))
 HAND(copy_file_range, MEMORY(1); MEMORY(2), GIVE,
-     ({ off64_t from = 0, to = 0; char t[9]; MUST(copy_file_range(OUT, &from, w->fd[2], &to, 3, 0) == 3); MUST(read(w->fd[2], t, 3) == 3); }))
+     ({ off64_t from = 0, to = 0; char t[9]; MUST(copy_file_range(OUT, &from, w->fd[2], &to, 3, 0) == 3); MUST(read(w->fd[2],
+     t, 3) == 3); }))
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
@@ -133,7 +135,8 @@ OPENED(creat, creat(w->path, 0600))
 OPENED(creat64, creat64(w->path, 0600))
 
 #define MADE(name, ...)                                                                                                         \
-    HAND(name, strcpy(w->path, "/tmp/race-rows-XXXXXX"); MUST((OUT = (__VA_ARGS__)) >= 0); MUST((IN = open(w->path, O_RDONLY)) >= 0), GIVE, TAKE)
+    HAND(name, strcpy(w->path, "/tmp/race-rows-XXXXXX"); MUST((OUT = (__VA_ARGS__)) >= 0); MUST((IN = open(w->path,             \
+          O_RDONLY)) >= 0), GIVE, TAKE)
 MADE(mkstemp, mkstemp(w->path))
 MADE(mkstemp64, mkstemp64(w->path))
 MADE(mkostemp, mkostemp(w->path, O_CLOEXEC))
@@ -220,7 +223,8 @@ HAND(eventfd_read, EVENT, ADD, GET)
 HAND(timerfd_create, TIMER, START, EXPIRED)
 HAND(timerfd_settime, TIMER, START, EXPIRED)
 
-HAND(signalfd, sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR2); sigprocmask(SIG_BLOCK, &s, NULL); MUST((IN = signalfd(-1, &s, 0)) >= 0),
+HAND(signalfd, sigset_t s; sigemptyset(&s); sigaddset(&s, SIGUSR2); sigprocmask(SIG_BLOCK, &s, NULL); MUST((IN = signalfd(-1,
+     &s, 0)) >= 0),
      MUST(!kill(getpid(), SIGUSR2)), struct signalfd_siginfo i; MUST(read(IN, &i, sizeof i) == sizeof i))
 
 ONLY_WRONG(inotify_init, MUST((IN = inotify_init()) >= 0), TOUCH, TOUCH)
@@ -359,6 +363,8 @@ RANGE(memfd_create, READS(4, "row"), NOT, CLOSED(memfd_create(p, 0)))
 RANGE(pipe, WRITES(8, 0), NOT, CLOSED_BOTH(pipe((int *)p), (int *)p))
 RANGE(pipe2, WRITES(8, 0), NOT, CLOSED_BOTH(pipe2((int *)p, 0), (int *)p))
 RANGE(socketpair, WRITES(8, 0), NOT, CLOSED_BOTH(socketpair(AF_UNIX, SOCK_STREAM, 0, (int *)p), (int *)p))
-RANGE(epoll_ctl, READS(12, 0), NOT, WITH(MUST(!pipe(fd)), ({ const int e = epoll_create1(0); const bool ok = !epoll_ctl(e, EPOLL_CTL_ADD, fd[0], (void *)p); close(e); ok; })))
+RANGE(epoll_ctl, READS(12, 0), NOT, WITH(MUST(!pipe(fd)), ({ const int e = epoll_create1(0); const bool ok = !epoll_ctl(e,
+     EPOLL_CTL_ADD, fd[0], (void *)p); close(e); ok; })))
 RANGE(connect, READS(16, 0), NOT, CLOSED(({ const int f = socket(AF_UNIX, SOCK_STREAM, 0); connect(f, (void *)p, 16); f; })))
-RANGE(timerfd_settime, READS(32, 0), NOT, CLOSED(({ const int f = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(f, 0, (void *)p, NULL); f; })))
+RANGE(timerfd_settime, READS(32, 0), NOT, CLOSED(({ const int f = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(f, 0,
+     (void *)p, NULL); f; })))

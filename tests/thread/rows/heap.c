@@ -1,6 +1,7 @@
 /* Memory that is allocated and freed, and mappings.
  *
  * Options: -lstdc++ -lgomp */
+/* clang-format off */
 #include "rows.h"
 
 #include <malloc.h>
@@ -16,12 +17,14 @@ static const char nothrow;
 WEAK void cfree(void *);
 void *_Znwm(size_t), *_Znam(size_t), *_ZnwmRKSt9nothrow_t(size_t, const void *), *_ZnamRKSt9nothrow_t(size_t, const void *);
 void *_ZnwmSt11align_val_t(size_t, size_t), *_ZnamSt11align_val_t(size_t, size_t);
-void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t, size_t, const void *), *_ZnamSt11align_val_tRKSt9nothrow_t(size_t, size_t, const void *);
+void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t, size_t, const void *), *_ZnamSt11align_val_tRKSt9nothrow_t(size_t, size_t,
+     const void *);
 void _ZdlPv(void *), _ZdaPv(void *), _ZdlPvm(void *, size_t), _ZdaPvm(void *, size_t);
 void _ZdlPvRKSt9nothrow_t(void *, const void *), _ZdaPvRKSt9nothrow_t(void *, const void *);
 void _ZdlPvSt11align_val_t(void *, size_t), _ZdaPvSt11align_val_t(void *, size_t);
 void _ZdlPvmSt11align_val_t(void *, size_t, size_t), _ZdaPvmSt11align_val_t(void *, size_t, size_t);
-void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *, size_t, const void *), _ZdaPvSt11align_val_tRKSt9nothrow_t(void *, size_t, const void *);
+void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *, size_t, const void *), _ZdaPvSt11align_val_tRKSt9nothrow_t(void *, size_t,
+     const void *);
 
 /* The blocks of a case are too large for what threads keep to themselves, and there is one arena. */
 __attribute__((constructor)) static void prepare(void)
@@ -100,7 +103,8 @@ static void *raw_map(void *at)
     register long offset __asm__("r9") = 0;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "0"(SYS_mmap), "D"(at), "S"((long)BIG), "d"((long)(PROT_READ | PROT_WRITE)), "r"(flags), "r"(fd), "r"(offset)
+                     : "0"(SYS_mmap), "D"(at), "S"((long)BIG), "d"((long)(PROT_READ | PROT_WRITE)), "r"(flags), "r"(fd),
+     "r"(offset)
                      : "rcx", "r11", "memory");
     return result;
 }
@@ -109,7 +113,8 @@ static void *raw_map(void *at)
 #define MOVED(p) mremap(MAPPED, BIG, BIG, MREMAP_MAYMOVE | MREMAP_FIXED, p)
 
 /* Other memory takes the place of what another thread has written. */
-PAIR(mmap, w->ptr = MAPPED, FILL(w->ptr), FILL(mmap(w->ptr, BIG, RW | MAP_FIXED, -1, 0)), FILL(mmap(w->ptr, BIG, RW | MAP_FIXED, -1, 0)),
+PAIR(mmap, w->ptr = MAPPED, FILL(w->ptr), FILL(mmap(w->ptr, BIG, RW | MAP_FIXED, -1, 0)), FILL(mmap(w->ptr, BIG,
+     RW | MAP_FIXED, -1, 0)),
      FILL(w->ptr))
 PAIR(mmap64, w->ptr = MAPPED, FILL(w->ptr), FILL(mmap64(w->ptr, BIG, RW | MAP_FIXED, -1, 0)),
      FILL(mmap64(w->ptr, BIG, RW | MAP_FIXED, -1, 0)), FILL(w->ptr))

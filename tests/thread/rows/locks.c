@@ -1,6 +1,7 @@
 /* Locks, conditions, semaphores, barriers, what runs once, and threads: POSIX, C11, and the guards of C++.
  *
  * Options: -lstdc++ */
+/* clang-format off */
 #include "rows.h"
 
 #include <pthread.h>
@@ -25,7 +26,8 @@ LOCKED(pthread_mutex_trylock, M_INIT, MUST(!pthread_mutex_trylock(M)), M_UNLOCK)
 LOCKED(pthread_mutex_timedlock, M_INIT, MUST(!pthread_mutex_timedlock(M, &late)), M_UNLOCK)
 LOCKED(pthread_mutex_clocklock, M_INIT, MUST(!pthread_mutex_clocklock(M, CLOCK_MONOTONIC, &late)), M_UNLOCK)
 FORGETS(pthread_mutex_init, M_INIT, M_LOCK, M_UNLOCK, M_INIT)
-FORGETS(pthread_mutex_destroy, M_INIT, M_LOCK, M_UNLOCK, ({ MUST(!pthread_mutex_destroy(M)); *M = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }))
+FORGETS(pthread_mutex_destroy, M_INIT, M_LOCK, M_UNLOCK, ({ MUST(!pthread_mutex_destroy(M));
+     *M = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }))
 
 #define C ((mtx_t *)o)
 #define C_INIT MUST(mtx_init(C, mtx_timed) == thrd_success)
@@ -97,7 +99,8 @@ FORGETS(sem_destroy, N_INIT(1), MUST(!sem_wait(N)), MUST(!sem_post(N)), MUST(!se
              void *o = w->a; row_wait(); TOUCH; lock; w->number = 7; announce; unlock,                                          \
              void *o = w->a; lock; TOUCH; row_post(); while (w->number != 7) wait; unlock)
 #define POSIX(name, ...)                                                                                                        \
-    WAITS(name, M_INIT; pthread_cond_init((void *)w->b, NULL), M_LOCK, M_UNLOCK, pthread_cond_signal((void *)w->b), MUST(!(__VA_ARGS__)))
+    WAITS(name, M_INIT; pthread_cond_init((void *)w->b, NULL), M_LOCK, M_UNLOCK, pthread_cond_signal((void *)w->b),             \
+          MUST(!(__VA_ARGS__)))
 POSIX(pthread_cond_wait, pthread_cond_wait((void *)w->b, M))
 POSIX(pthread_cond_timedwait, pthread_cond_timedwait((void *)w->b, M, &late))
 POSIX(pthread_cond_clockwait, pthread_cond_clockwait((void *)w->b, M, CLOCK_MONOTONIC, &late))
@@ -110,8 +113,10 @@ C11(cnd_timedwait, cnd_timedwait((void *)w->b, C, &late))
 
 #define B ((pthread_barrier_t *)w->a)
 #define B_WAIT pthread_barrier_wait(B)
-TOGETHER(pthread_barrier_init, MUST(!pthread_barrier_init(B, NULL, 2)), TOUCH; B_WAIT, B_WAIT; TOUCH, B_WAIT; TOUCH, B_WAIT; TOUCH)
-TOGETHER(pthread_barrier_wait, MUST(!pthread_barrier_init(B, NULL, 2)), TOUCH; B_WAIT, B_WAIT; TOUCH, B_WAIT; TOUCH, B_WAIT; TOUCH)
+TOGETHER(pthread_barrier_init, MUST(!pthread_barrier_init(B, NULL, 2)), TOUCH; B_WAIT, B_WAIT; TOUCH, B_WAIT; TOUCH, B_WAIT;
+     TOUCH)
+TOGETHER(pthread_barrier_wait, MUST(!pthread_barrier_init(B, NULL, 2)), TOUCH; B_WAIT, B_WAIT; TOUCH, B_WAIT; TOUCH, B_WAIT;
+     TOUCH)
 
 /* --- what runs once ----------------------------------------------------------------------------------------------------- */
 
@@ -129,7 +134,8 @@ int __cxa_guard_acquire(void *);
 void __cxa_guard_release(void *), __cxa_guard_abort(void *);
 HAND(__cxa_guard_acquire, , MUST(__cxa_guard_acquire(w->a)); __cxa_guard_release(w->a), MUST(!__cxa_guard_acquire(w->a)))
 HAND(__cxa_guard_release, , MUST(__cxa_guard_acquire(w->a)); __cxa_guard_release(w->a), MUST(!__cxa_guard_acquire(w->a)))
-HAND(__cxa_guard_abort, , MUST(__cxa_guard_acquire(w->a)); __cxa_guard_abort(w->a), MUST(__cxa_guard_acquire(w->a)); __cxa_guard_release(w->a))
+HAND(__cxa_guard_abort, , MUST(__cxa_guard_acquire(w->a)); __cxa_guard_abort(w->a), MUST(__cxa_guard_acquire(w->a));
+     __cxa_guard_release(w->a))
 
 /* --- threads ------------------------------------------------------------------------------------------------------------ */
 
@@ -160,7 +166,8 @@ JOINS(pthread_join, JOIN)
 JOINS(pthread_tryjoin_np, while (pthread_tryjoin_np(t, NULL)) usleep(1000))
 JOINS(pthread_timedjoin_np, MUST(!pthread_timedjoin_np(t, NULL, &late)))
 JOINS(pthread_clockjoin_np, MUST(!pthread_clockjoin_np(t, NULL, CLOCK_MONOTONIC, &late)))
-THREAD(pthread_detach, TOUCH; CREATE(child_right); MUST(!pthread_detach(t)), CREATE(child_wrong); MUST(!pthread_detach(t)); TOUCH)
+THREAD(pthread_detach, TOUCH; CREATE(child_right); MUST(!pthread_detach(t)), CREATE(child_wrong); MUST(!pthread_detach(t));
+     TOUCH)
 
 static void *number(void *unused) { return unused; }
 static int c11_number(void *unused) { return !!unused; }
@@ -169,7 +176,8 @@ RANGE(pthread_join, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_join(t, (void **)p)
 RANGE(pthread_tryjoin_np, WRITES(8, 0), NOT, NUMBER; while (pthread_tryjoin_np(t, (void **)p)) usleep(1000))
 RANGE(pthread_timedjoin_np, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_timedjoin_np(t, (void **)p, &late)))
 RANGE(pthread_clockjoin_np, WRITES(8, 0), NOT, NUMBER; MUST(!pthread_clockjoin_np(t, (void **)p, CLOCK_MONOTONIC, &late)))
-RANGE(thrd_join, WRITES(4, 0), NOT, thrd_t t; MUST(thrd_create(&t, c11_number, NULL) == thrd_success); MUST(thrd_join(t, (int *)p) == thrd_success))
+RANGE(thrd_join, WRITES(4, 0), NOT, thrd_t t; MUST(thrd_create(&t, c11_number, NULL) == thrd_success); MUST(thrd_join(t,
+     (int *)p) == thrd_success))
 
 #define C11_CREATE(child) thrd_t t; MUST(thrd_create(&t, child, w) == thrd_success)
 #define C11_JOIN MUST(thrd_join(t, NULL) == thrd_success)

@@ -1,6 +1,7 @@
 /* libgomp, by the calls that gcc makes of pragmas.
  *
  * Options: -fopenmp */
+/* clang-format off */
 #include "rows.h"
 
 #include <omp.h>
@@ -11,7 +12,8 @@ typedef void body(void *);
 #define MUST(call) ((call) ? (void)0 : row_failed(#call))
 void GOMP_atomic_start(void), GOMP_atomic_end(void), GOMP_critical_start(void), GOMP_critical_end(void);
 void GOMP_critical_name_start(void **), GOMP_critical_name_end(void **);
-void GOMP_barrier(void), GOMP_loop_end(void), GOMP_loop_end_nowait(void), GOMP_sections_end(void), GOMP_sections_end_nowait(void);
+void GOMP_barrier(void), GOMP_loop_end(void), GOMP_loop_end_nowait(void), GOMP_sections_end(void),
+     GOMP_sections_end_nowait(void);
 bool GOMP_barrier_cancel(void), GOMP_loop_end_cancel(void), GOMP_sections_end_cancel(void);
 unsigned GOMP_sections_start(unsigned), GOMP_sections_next(void);
 bool GOMP_loop_static_start(long, long, long, long, long *, long *), GOMP_loop_static_next(long *, long *);
@@ -154,7 +156,8 @@ ORDERED(GOMP_ordered_end)
     })
 #define POST(type, post) ({ type at[1] = {0}; post(at); })
 #define DOACROSS(name, type, start, post, wait)                                                                                 \
-    IN_TEAM(name, ACROSS(type, start, TOUCH; POST(type, post), wait(0); TOUCH), ACROSS(type, start, POST(type, post); TOUCH, wait(0); TOUCH))
+    IN_TEAM(name, ACROSS(type, start, TOUCH; POST(type, post), wait(0); TOUCH), ACROSS(type, start, POST(type, post); TOUCH,    \
+          wait(0); TOUCH))
 DOACROSS(GOMP_doacross_post, long, GOMP_loop_doacross_static_start, GOMP_doacross_post, GOMP_doacross_wait)
 DOACROSS(GOMP_doacross_wait, long, GOMP_loop_doacross_static_start, GOMP_doacross_post, GOMP_doacross_wait)
 DOACROSS(GOMP_doacross_ull_post, ull, GOMP_loop_ull_doacross_static_start, GOMP_doacross_ull_post, GOMP_doacross_ull_wait)
@@ -225,7 +228,8 @@ ROW_FUNCTION target_wrong(void *unused) { (void)unused; current->data++; row_pos
 #define TARGET(function) GOMP_target_ext(-1, function, 0, (void *[]){NULL}, NULL, NULL, NOWAIT, NULL, (void *[]){NULL}); row_wait()
 enum { NOWAIT = 1 };
 TEAM_MORE(GOMP_target_ext, current = w, current = w; GOMP_parallel(run, w, 2, 0), ,
-          if (!me) { TOUCH; TARGET(target_right); GOMP_taskwait(); TOUCH; }, if (!me) { TARGET(target_wrong); TOUCH; }, .wrong_other = "target_wrong")
+          if (!me) { TOUCH; TARGET(target_right); GOMP_taskwait(); TOUCH; }, if (!me) { TARGET(target_wrong); TOUCH; },
+     .wrong_other = "target_wrong")
 
 enum { DETACH = 1 << 13 };
 static omp_event_handle_t event;

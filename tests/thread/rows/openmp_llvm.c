@@ -2,6 +2,7 @@
  *
  * Compiler: clang
  * Options: -fopenmp=libomp */
+/* clang-format off */
 #include "rows.h"
 
 #include <stdint.h>
@@ -39,7 +40,8 @@ void __kmpc_critical(LOC, void *), __kmpc_critical_with_hint(LOC, void *, uint32
 void __kmpc_init_lock(LOC, void *), __kmpc_set_lock(LOC, void *), __kmpc_unset_lock(LOC, void *);
 void __kmpc_init_nest_lock(LOC, void *), __kmpc_set_nest_lock(LOC, void *), __kmpc_unset_nest_lock(LOC, void *);
 int __kmpc_test_lock(LOC, void *), __kmpc_test_nest_lock(LOC, void *);
-void __kmpc_doacross_init(LOC, int, void *), __kmpc_doacross_post(LOC, const int64_t *), __kmpc_doacross_wait(LOC, const int64_t *);
+void __kmpc_doacross_init(LOC, int, void *), __kmpc_doacross_post(LOC, const int64_t *), __kmpc_doacross_wait(LOC,
+     const int64_t *);
 void __kmpc_doacross_fini(LOC);
 void __kmpc_dispatch_init_4(LOC, int, int, int, int, int), __kmpc_dispatch_fini_4(LOC);
 int __kmpc_dispatch_next_4(LOC, int *, int *, int *, int *);
@@ -72,7 +74,8 @@ LOCKED(__kmpc_unset_lock, __kmpc_init_lock(HERE, o), __kmpc_set_lock(HERE, o), _
 LOCKED(__kmpc_test_lock, __kmpc_init_lock(HERE, o), MUST(__kmpc_test_lock(HERE, o)), __kmpc_unset_lock(HERE, o))
 LOCKED(__kmpc_set_nest_lock, __kmpc_init_nest_lock(HERE, o), __kmpc_set_nest_lock(HERE, o), __kmpc_unset_nest_lock(HERE, o))
 LOCKED(__kmpc_unset_nest_lock, __kmpc_init_nest_lock(HERE, o), __kmpc_set_nest_lock(HERE, o), __kmpc_unset_nest_lock(HERE, o))
-LOCKED(__kmpc_test_nest_lock, __kmpc_init_nest_lock(HERE, o), MUST(__kmpc_test_nest_lock(HERE, o)), __kmpc_unset_nest_lock(HERE, o))
+LOCKED(__kmpc_test_nest_lock, __kmpc_init_nest_lock(HERE, o), MUST(__kmpc_test_nest_lock(HERE, o)),
+     __kmpc_unset_nest_lock(HERE, o))
 
 /* --- teams: main and another thread ------------------------------------------------------------------------------------------ */
 
@@ -87,11 +90,13 @@ LOCKED(__kmpc_test_nest_lock, __kmpc_init_nest_lock(HERE, o), MUST(__kmpc_test_n
 
 /* What is before the region, in it and behind it is in this order. */
 TEAM_MORE(__kmpc_fork_call, TOUCH, FORK, TOUCH, if (me) TOUCH, TOUCH, .wrong_other = "__kmpc_fork_call_body_wrong")
-TEAM_MORE(__kmpc_fork_teams, TOUCH; w->number = __kmpc_global_thread_num(&at), __kmpc_push_num_teams(HERE, 2, 1); __kmpc_fork_teams(&at, 1, run, w), TOUCH,
+TEAM_MORE(__kmpc_fork_teams, TOUCH; w->number = __kmpc_global_thread_num(&at), __kmpc_push_num_teams(HERE, 2, 1);
+     __kmpc_fork_teams(&at, 1, run, w), TOUCH,
           if (__kmpc_global_thread_num(&at) != w->number) TOUCH, TOUCH, .wrong_other = "__kmpc_fork_teams_body_wrong")
 
 IN_TEAM(__kmpc_barrier, if (me) TOUCH; __kmpc_barrier(&at, *g); if (!me) TOUCH, __kmpc_barrier(&at, *g); TOUCH)
-IN_TEAM(__kmpc_cancel_barrier, if (me) TOUCH; __kmpc_cancel_barrier(&at, *g); if (!me) TOUCH, __kmpc_cancel_barrier(&at, *g); TOUCH)
+IN_TEAM(__kmpc_cancel_barrier, if (me) TOUCH; __kmpc_cancel_barrier(&at, *g); if (!me) TOUCH, __kmpc_cancel_barrier(&at, *g);
+     TOUCH)
 
 static void copy(void *to, void *from) { (void)to, (void)from; }
 #define COPY __kmpc_copyprivate(&at, *g, 1, w->a, copy, !me)

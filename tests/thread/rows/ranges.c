@@ -1,4 +1,5 @@
 /* Functions that access memory they are given, and streams. */
+/* clang-format off */
 #include "rows.h"
 
 #include <arpa/inet.h>
@@ -187,7 +188,8 @@ RANGE(__vsnprintf_chk, WRITES(4, 0), READS(4, "abc"), LIST(list, (long)q); __vsn
 RANGE(asprintf, READS(5, "<%s>"), READS(4, "abc"), char *t; asprintf(&t, p, q); free(t))
 RANGE(__asprintf_chk, READS(5, "<%s>"), READS(4, "abc"), char *t; __asprintf_chk(&t, 1, p, q); free(t))
 RANGE(vasprintf, READS(5, "<%s>"), READS(4, "abc"), LIST(list, (long)q); char *t; vasprintf(&t, p, list); free(t))
-RANGE(__vasprintf_chk, READS(5, "<%s>"), READS(4, "abc"), LIST(list, (long)q); char *t; __vasprintf_chk(&t, 1, p, list); free(t))
+RANGE(__vasprintf_chk, READS(5, "<%s>"), READS(4, "abc"), LIST(list, (long)q); char *t; __vasprintf_chk(&t, 1, p, list);
+     free(t))
 #define STORED(...) ({ __VA_ARGS__; free(*(char **)p); })
 RANGE_MORE(asprintf, stored, WRITES(8, 0), NOT, STORED(asprintf((char **)p, "a")))
 RANGE_MORE(__asprintf_chk, stored, WRITES(8, 0), NOT, STORED(__asprintf_chk((char **)p, 1, "a")))

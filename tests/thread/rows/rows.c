@@ -41,10 +41,22 @@ static void wait_for(int fd)
     }
 }
 
-void row_post(void) { post(there[1]); }
-void row_wait(void) { wait_for(there[0]); }
-void row_post_back(void) { post(back[1]); }
-void row_wait_back(void) { wait_for(back[0]); }
+void row_post(void)
+{
+    post(there[1]);
+}
+void row_wait(void)
+{
+    wait_for(there[0]);
+}
+void row_post_back(void)
+{
+    post(back[1]);
+}
+void row_wait_back(void)
+{
+    wait_for(back[0]);
+}
 
 void row_give(void *pointer)
 {
@@ -60,7 +72,10 @@ void *row_take(void)
     return pointer;
 }
 
-void row_raise(int signal) { call(SYS_tgkill, getpid(), gettid(), signal); }
+void row_raise(int signal)
+{
+    call(SYS_tgkill, getpid(), gettid(), signal);
+}
 
 /* --- for the cases ------------------------------------------------------------------------------------------------ */
 
@@ -104,13 +119,13 @@ typedef struct {
     bool is_write, is_first, is_second; /* of the touch; it comes before the call; for the second range */
 } touch;
 
-#define TOUCHES(name)                                                                              \
-    __attribute__((noipa)) static void name(const touch *t, char value)                            \
-    {                                                                                              \
-        if (t->is_write)                                                                           \
-            *t->at = value;                                                                        \
-        else                                                                                       \
-            (void)*t->at;                                                                          \
+#define TOUCHES(name)                                                                                                  \
+    __attribute__((noipa)) static void name(const touch *t, char value)                                                \
+    {                                                                                                                  \
+        if (t->is_write)                                                                                               \
+            *t->at = value;                                                                                            \
+        else                                                                                                           \
+            (void)*t->at;                                                                                              \
     }
 TOUCHES(touch_p_before)
 TOUCHES(touch_p_after)
@@ -167,8 +182,11 @@ static void run_range(const row_case *c, bool is_wrong, bool is_second, bool is_
     for (int i = 0; i < 2; i++)
         if (c->range[i].text) strcpy(i ? w->b : w->a, c->range[i].text);
     char *start = is_second ? w->b : w->a;
-    touch t = {.at = start + r->size - 1, .behind = start + (r->is_some ? ROW_BEHIND : r->size),
-               .is_write = is_wrong != r->is_write, .is_first = is_first, .is_second = is_second};
+    touch t = {.at = start + r->size - 1,
+               .behind = start + (r->is_some ? ROW_BEHIND : r->size),
+               .is_write = is_wrong != r->is_write,
+               .is_first = is_first,
+               .is_second = is_second};
     value_before = *t.at;
     value_behind = *t.behind;
     pthread_t thread;
@@ -178,7 +196,8 @@ static void run_range(const row_case *c, bool is_wrong, bool is_second, bool is_
     if (!is_first) row_post();
     pthread_join(thread, NULL);
     if (is_wrong)
-        fprintf(out, "wrong %s %s touch_%c_%s\n", c->row, c->wrong, is_second ? 'q' : 'p', is_first ? "before" : "after");
+        fprintf(out, "wrong %s %s touch_%c_%s\n", c->row, c->wrong, is_second ? 'q' : 'p',
+                is_first ? "before" : "after");
     else
         fprintf(out, "right %s\n", c->row);
 }
@@ -210,8 +229,6 @@ static void *work(void *argument)
 static void run_pair(const row_case *c, bool is_wrong)
 {
     row_place *w = new_place();
-    w->number = 1;
-    w->other = is_wrong ? 2 : 1;
     missing = NULL;
     c->setup(w, is_wrong);
     if (missing) {
@@ -241,7 +258,8 @@ static void run_pair(const row_case *c, bool is_wrong)
 /* In the library that has it: the embedded engine has a function of every row. */
 static bool is_known(const char *row)
 {
-    static const char *const libraries[] = {"libc.so.6", "libatomic.so.1", "libgomp.so.1", "libomp.so.5", "libstdc++.so.6"};
+    static const char *const libraries[] = {"libc.so.6", "libatomic.so.1", "libgomp.so.1", "libomp.so.5",
+                                            "libstdc++.so.6"};
     for (unsigned i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library && (dlsym(library, row) || dlvsym(library, row, "GLIBC_2.2.5"))) return true;

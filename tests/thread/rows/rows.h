@@ -1,12 +1,16 @@
-/* The cases of the sync table's rows: each calls the very function of its row, in a wrong form, which must be reported, and in
- * a right one, of which nothing may be. The driver (rows.c) runs all cases of a file one after the other, each on memory of its own,
- * and prints which it has run; test_rows.sh compares that with the reports, by the names of the functions that the macros make.
+/* The cases of the sync table's rows: each calls the very function of its row, in a wrong form, which must be reported, and
+ * in a right one, of which nothing may be. The driver (rows.c) runs all cases of a file one after the other, each on memory
+ * of its own, and prints which it has run; test_rows.sh compares that with the reports, by the names of the functions that the
+ * macros make.
  *
  *   RANGE   what the function reads and writes: another thread touches the last byte of it (wrong), before and after the
  *           call, or the first byte behind it and what both only read (right)
  *   HAND    a release: one thread changes data and gives it to the other (right), or changes it when it is given already (wrong)
  *   LOCKED  a lock: both threads take the same one (right), or each its own (wrong)
- *   PAIR    any other two threads
+ *   FORGETS a lock is made anew: what was given by the old one is not ordered (wrong), but what came before is (right)
+ *   PAIR    any other two threads; TOGETHER, if they wait for each other
+ *
+ * A row may have several cases. The file `exceptions` lists the rows that lack a form, and why.
  *
  * The threads of a case are main and one that is created for it. Which comes first is settled by system calls that the
  * engines do not know as order, so nothing depends on the schedule. */
@@ -29,7 +33,7 @@ typedef struct { /* of one run of a case; all zero before it, but for what is sa
     FILE *in, *out;    /* NULL, or closed after it */
     char path[32];     /* empty, or removed after it */
     void *ptr;
-    int number, other; /* 1 and 2 in runs of the wrong form, 1 and 1 in the right one */
+    int number;
     _Alignas(64) char a[ROW_ROOM], b[ROW_ROOM];
 } row_place;
 
@@ -87,12 +91,14 @@ typedef struct {
     ROW_FUNCTION name##_pair_wrong_one(row_place *w) { wrong_one; }                                                             \
     ROW_FUNCTION name##_pair_wrong_two(row_place *w) { wrong_two; }                                                             \
     ROW_ADD(name##_pair) = {.row = #name, .wrong = #name "_pair_wrong_one", .wrong_other = #name "_pair_wrong_two",             \
-                            .setup = name##_pair_setup, .one = {NULL, name##_pair_wrong_one}, .two = {NULL, name##_pair_wrong_two}};
+                            .setup = name##_pair_setup, .one = {NULL, name##_pair_wrong_one},                                  \
+                            .two = {NULL, name##_pair_wrong_two}};
 #define ONLY_RIGHT(name, prepare, right_one, right_two)                                                                         \
     ROW_FUNCTION name##_pair_setup(row_place *w, bool is_wrong) { (void)is_wrong; prepare; }                                    \
     ROW_FUNCTION name##_pair_right_one(row_place *w) { right_one; }                                                             \
     ROW_FUNCTION name##_pair_right_two(row_place *w) { right_two; }                                                             \
-    ROW_ADD(name##_pair) = {.row = #name, .setup = name##_pair_setup, .one = {name##_pair_right_one}, .two = {name##_pair_right_two}};
+    ROW_ADD(name##_pair) = {.row = #name, .setup = name##_pair_setup, .one = {name##_pair_right_one},                           \
+                            .two = {name##_pair_right_two}};
 
 #define TOUCH (w->data++)
 #define HAND(name, prepare, give, take)                                                                                         \
@@ -121,10 +127,10 @@ void *row_take(void);
 
 void row_raise(int signal); /* in this thread, by a system call */
 
-void row_failed(const char *what); /* the case could not be run as it is meant */
+void row_failed(const char *what);    /* the case could not be run as it is meant */
 void row_missing(const char *reason); /* for `prepare`: the case cannot be run here */
-void row_pipe(row_place *w);       /* fd[0] reads what fd[1] writes; `in` and `out` are streams of them, `out` without a buffer */
-void row_file(row_place *w);       /* `path` is the name of an empty file */
-FILE *row_text(const char *text);  /* a stream to read it from */
+void row_pipe(row_place *w);          /* fd[0] reads what fd[1] writes; `in` and `out` are their streams, without a buffer */
+void row_file(row_place *w);          /* `path` is the name of an empty file */
+FILE *row_text(const char *text);     /* a stream to read it from */
 
 #endif

@@ -1,4 +1,5 @@
 /* Signals: setting the handler, sending and waiting come before what the handler, or who has waited, does. */
+/* clang-format off */
 #include "rows.h"
 
 #include <pthread.h>
@@ -62,7 +63,8 @@ SETS(bsd_signal, bsd_signal(SIGNAL, handler_right), bsd_signal(SIGNAL, handler_w
 SETS(sysv_signal, sysv_signal(SIGNAL, handler_right), sysv_signal(SIGNAL, handler_wrong))
 SETS(__sysv_signal, __sysv_signal(SIGNAL, handler_right), __sysv_signal(SIGNAL, handler_wrong))
 SETS(sigset, sigset(SIGNAL, handler_right), sigset(SIGNAL, handler_wrong))
-SETS(sigaction, ACTION(handler_right); MUST(!sigaction(SIGNAL, &action, NULL)), ACTION(handler_wrong); MUST(!sigaction(SIGNAL, &action, NULL)))
+SETS(sigaction, ACTION(handler_right); MUST(!sigaction(SIGNAL, &action, NULL)), ACTION(handler_wrong);
+     MUST(!sigaction(SIGNAL, &action, NULL)))
 SETS(__sigaction, ACTION(handler_right); MUST(!__sigaction(SIGNAL, &action, NULL)),
      ACTION(handler_wrong); MUST(!__sigaction(SIGNAL, &action, NULL)))
 
@@ -83,7 +85,8 @@ SENDS(pthread_kill, pthread_kill(main_thread, SIGNAL))
 SENDS(pthread_sigqueue, pthread_sigqueue(main_thread, SIGNAL, (union sigval){0}))
 SENDS(sigqueue, sigqueue(getpid(), SIGNAL, (union sigval){0}))
 /* It is for the thread itself. */
-PAIR_MORE(raise, handler, PREPARE, TOUCH; mask(SIG_UNBLOCK); MUST(!raise(SIGNAL)), , mask(SIG_UNBLOCK); MUST(!raise(SIGNAL)), TOUCH,
+PAIR_MORE(raise, handler, PREPARE, TOUCH; mask(SIG_UNBLOCK); MUST(!raise(SIGNAL)), , mask(SIG_UNBLOCK); MUST(!raise(SIGNAL)),
+     TOUCH,
           .wrong = "handler_wrong")
 
 /* --- who waits ---------------------------------------------------------------------------------------------------------- */
@@ -97,4 +100,5 @@ HAND(sigtimedwait, START, SEND, SET; const struct timespec t = {.tv_sec = 100}; 
 #define PENDING mask(SIG_BLOCK); row_raise(SIGNAL); SET
 RANGE(sigwait, WRITES(4, 0), NOT, PENDING; MUST(!sigwait(&s, (int *)p)))
 RANGE(sigwaitinfo, WRITES(128, 0), NOT, PENDING; MUST(sigwaitinfo(&s, (void *)p) == SIGNAL))
-RANGE(sigtimedwait, WRITES(128, 0), NOT, PENDING; const struct timespec t = {.tv_sec = 100}; MUST(sigtimedwait(&s, (void *)p, &t) == SIGNAL))
+RANGE(sigtimedwait, WRITES(128, 0), NOT, PENDING; const struct timespec t = {.tv_sec = 100}; MUST(sigtimedwait(&s, (void *)p,
+     &t) == SIGNAL))
