@@ -199,6 +199,12 @@ static bool is_unlock(const sync_engine *engine, uint64_t lock)
     return lock && sync_read(engine, lock, &l, sizeof l) && l.l_type == F_UNLCK;
 }
 
+static bool is_fclose(const sync_row *row)
+{
+    return !strcmp(row->name, "fclose");
+}
+
+/* A file is unlocked by closing it, too, and to lock it for reading may unlock it for writing. */
 void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *call)
 {
     uint64_t fd = call_object(call), other = call_argument(call, call->row->other);
@@ -206,7 +212,9 @@ void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *cal
     case SYNC_FD_WRITE: ft_release(t->ft, channel_of(engine, fd)); break;
     case SYNC_FD_CLOSE:
         ft_release(t->ft, channel_of(engine, fd));
-        if (call->row->name[0] != 's') forget_descriptor(engine, (uint32_t)fd); /* shutdown leaves it open */
+        if (call->row->name[0] == 's') break; /* shutdown leaves it open */
+        ft_release(t->ft, object_make(KIND_FLOCK, 0)); /* and closing unlocks */
+        forget_descriptor(engine, (uint32_t)fd);
         break;
     case SYNC_EPOLL_CTL:
         ft_release(t->ft, channel_of(engine, fd));
@@ -216,6 +224,7 @@ void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *cal
         const int under = stream_descriptor(engine, fd);
         ft_release(t->ft, stream_object(call));
         if (under >= 0) ft_release(t->ft, channel_of(engine, (uint64_t)under));
+        if (is_fclose(call->row)) ft_release(t->ft, object_make(KIND_FLOCK, 0));
         break;
     }
     case SYNC_FD_MOVE:
@@ -223,15 +232,12 @@ void descriptor_before(sync_engine *engine, sync_thread *t, const sync_call *cal
         ft_release(t->ft, channel_of(engine, other));
         break;
     case SYNC_FD_CONTROL:
-        if (is_lock_command(other) && is_unlock(engine, call_argument(call, call->row->third)))
-            ft_release(t->ft, object_make(KIND_FLOCK, 0));
+        if (is_lock_command(other)) ft_release(t->ft, object_make(KIND_FLOCK, 0));
         break;
     case SYNC_AIO_START:
         if (aio_descriptor(engine, fd) >= 0) ft_release(t->ft, channel_of(engine, (uint64_t)aio_descriptor(engine, fd)));
         break;
-    case SYNC_FLOCK:
-        if (other & LOCK_UN) ft_release(t->ft, object_make(KIND_FLOCK, 0));
-        break;
+    case SYNC_FLOCK: ft_release(t->ft, object_make(KIND_FLOCK, 0)); break;
     default: break;
     }
 }
@@ -275,6 +281,11 @@ void descriptor_after(sync_engine *engine, sync_thread *t, const sync_call *call
     case SYNC_FD_OWN: set_channel(engine, result, new_channel(engine)); break;
     case SYNC_FD_SIGNALS: set_channel(engine, result, object_of_signal(0)); break;
     case SYNC_FD_FILE: set_channel(engine, result, channel(CHANNEL_FILES)); break;
+    case SYNC_STREAM_FILE: {
+        const int under = stream_descriptor(engine, result);
+        if (under >= 0) set_channel(engine, (uint64_t)under, channel(CHANNEL_FILES));
+        break;
+    }
     case SYNC_FD_SOCKET:
         set_channel(engine, result, channel(CHANNEL_SOCKETS));
         ft_acquire(t->ft, channel(CHANNEL_SOCKETS)); /* accept: whoever connects has done something before */

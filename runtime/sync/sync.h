@@ -72,6 +72,7 @@ typedef enum {
     SYNC_POLL,       /* `other` pollfds at `object` */
     SYNC_SELECT,     /* the sets `other` (to read) and `third` (to write) of `object` descriptors */
     SYNC_FLOCK,      /* flock(`object`, `other`) */
+    SYNC_STREAM_FILE, /* returns a FILE whose descriptor is of a file */
     SYNC_STREAM_READ, /* from the FILE `object` */
     SYNC_STREAM_WRITE,
 
