@@ -142,6 +142,7 @@ struct hb {
     hb_options options;
     sync_index names;
     uint64_t memo_program;   /* memo.c: hash of what walks read */
+    struct hb_asking *asking; /* answers.c */
     uint32_t instance_count;
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     const lift_func **code;  /* per instance: hb_code of its function */
