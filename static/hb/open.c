@@ -74,6 +74,7 @@ void hb_close(hb *h)
     hb_tokens_close(h);
     hb_waits_close(h);
     hb_doubts_close(h);
+    hb_outs_close(h);
     map_free(&h->handed);
     vec_free(&h->held_by_variable);
     hb_numbers_close(h);

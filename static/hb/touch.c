@@ -268,6 +268,37 @@ const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count)
     return *count ? h->writes + h->writes_first[object] : NULL;
 }
 
+/* Those that overlap an extent, found once: there are far fewer extents than accesses, and a large variable is written to by thousands. */
+typedef struct hb_writes_over {
+    const hb_use **of; /* per extent; NULL: not asked yet */
+    uint32_t *count;
+    VEC(hb_use) found;
+    arena memory;
+} hb_writes_over;
+
+static void open_writes_over(hb *h)
+{
+    hb_writes_over *w = h->writes_over = base_alloc_zero(1, sizeof *w);
+    w->of = base_alloc_zero(h->extents.len, sizeof *w->of);
+    w->count = base_alloc(h->extents.len * sizeof *w->count);
+}
+
+const hb_use *hb_writes_over_extent(const hb *h, uint32_t extent, uint32_t *count)
+{
+    hb_writes_over *w = h->writes_over;
+    const hb_extent *x = &h->extents.data[extent];
+    if (!w->of[extent]) {
+        const hb_use *writes = hb_writes_to(h, x->object, count);
+        vec_clear(&w->found);
+        for (uint32_t i = 0; i < *count; i++)
+            if (hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) vec_push(&w->found, writes[i]);
+        w->of[extent] = arena_copy(&w->memory, w->found.data, w->found.len * sizeof *w->found.data);
+        w->count[extent] = w->found.len;
+    }
+    *count = w->count[extent];
+    return w->of[extent];
+}
+
 void hb_touches_open(hb *h)
 {
     for (uint32_t f = 0; f < h->program->funcs.len && !h->has_std_thread; f++)
@@ -285,6 +316,7 @@ void hb_touches_open(hb *h)
     }
     sort_touches(h);
     index_writes(h);
+    open_writes_over(h);
 }
 
 void hb_touches_close(hb *h)
@@ -296,6 +328,12 @@ void hb_touches_close(hb *h)
     map_free(&h->extent_map);
     free(h->writes);
     free(h->writes_first);
+    if (!h->writes_over) return;
+    free(h->writes_over->of);
+    free(h->writes_over->count);
+    vec_free(&h->writes_over->found);
+    arena_free(&h->writes_over->memory);
+    free(h->writes_over);
 }
 
 const hb_touch *hb_touches(const hb *h, uint32_t *count)
