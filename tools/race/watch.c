@@ -1,7 +1,7 @@
 /* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
  *
  * Only files whose contents have changed are read and lifted again, and pointers follow what has changed (pta_follow); order and races
- * are then worked out anew, since a change anywhere may concern everything. The last few states are remembered by the contents of all files: what was taken back, or
+ * are then worked out anew, since a change anywhere may concern everything, but for what static/hb keeps of the last analysis (hb_memo). The last few states are remembered by the contents of all files: what was taken back, or
  * checked out again, is answered at once. What can wait until the answer is printed, does (tidy). A file that cannot be read (half-written, damaged) stays what it was; files that are
  * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
 #include "tools/race/watch.h"
