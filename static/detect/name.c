@@ -92,6 +92,8 @@ static void name_heap(const detect *d, const pta_place *place, const detect_know
     }
 }
 
+static void find_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);
+
 void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
 {
     pta_place place;
@@ -105,7 +107,7 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
         snprintf(to, size, "a lock that is not known");
         return;
     }
-    detect_name(d, &place, NULL, &location, &key, &about);
+    find_name(d, &place, NULL, &location, &key, &about);
     static const char *const inside[] = {".__", "._M_"}; /* how the library makes a lock is not what the user calls it */
     for (unsigned i = 0; i < 2; i++) {
         char *own = strstr(location, inside[i]);
@@ -118,7 +120,7 @@ void detect_lock_name(const detect *d, uint32_t lock, char *to, size_t size)
     free(about);
 }
 
-void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about)
+static void find_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about)
 {
     const pta_site *site = &d->program->sites.data[place->site];
     char text[300], same[300], function[160];
@@ -147,4 +149,67 @@ void detect_name(const detect *d, const pta_place *place, const detect_known *me
     }
     *location = base_format("%s", text);
     *key = base_format("%s", same);
+}
+
+/* --- many pairs are at one place ------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    pta_place place;
+    const image_type *type; /* of the member, or NULL: modules have each their own */
+    uint32_t at, number;
+    char *location, *key, *about;
+} known_name;
+
+struct detect_names {
+    VEC(known_name) all;
+    map64 numbers;
+};
+
+void detect_names_close(detect *d)
+{
+    for (uint32_t i = 0; d->names && i < d->names->all.len; i++) {
+        free(d->names->all.data[i].location);
+        free(d->names->all.data[i].key);
+        free(d->names->all.data[i].about);
+    }
+    if (d->names) vec_free(&d->names->all);
+    if (d->names) map_free(&d->names->numbers);
+    free(d->names);
+}
+
+static bool is_at(const known_name *n, const pta_place *p, const detect_known *member)
+{
+    if (n->type != (member ? member->is.type : NULL) || (member && (n->at != member->is.at || n->number != member->number))) return false;
+    return n->place.site == p->site && n->place.context == p->context && n->place.exact == p->exact &&
+           n->place.offset == p->offset && n->place.stride == p->stride && n->place.element == p->element && n->place.least == p->least &&
+           n->place.end == p->end;
+}
+
+static char *copy(const char *text)
+{
+    size_t size = text ? strlen(text) + 1 : 0;
+    return text ? memcpy(base_alloc(size), text, size) : NULL;
+}
+
+void detect_name(detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about)
+{
+    const uint64_t of = member ? member->number : HB_NONE;
+    if (!d->names) d->names = base_alloc_zero(1, sizeof *d->names);
+    uint64_t hash = map_hash(map_hash((uint64_t)place->site << 32 | place->context) + ((uint64_t)(uint32_t)place->offset << 32 | of));
+    for (;; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&d->names->numbers, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = d->names->all.len;
+            known_name n = {.place = *place};
+            if (member) n.type = member->is.type, n.at = member->is.at, n.number = member->number;
+            find_name(d, place, member, &n.location, &n.key, &n.about);
+            vec_push(&d->names->all, n);
+        }
+        const known_name *known = &d->names->all.data[*at];
+        if (!is_at(known, place, member)) continue;
+        *location = copy(known->location);
+        *key = copy(known->key);
+        *about = copy(known->about);
+        return;
+    }
 }

@@ -57,6 +57,7 @@ void detect_close(detect *d)
     vec_free(&d->warnings);
     detect_decide_close(d);
     detect_declared_close(d);
+    detect_names_close(d);
     free(d->types);
     free(d);
 }

@@ -16,6 +16,7 @@ struct detect {
     detect_statistics stats;
     struct detect_decider *decider; /* or NULL */
     struct detect_declarations *declared; /* declared.c */
+    struct detect_names *names; /* name.c; made on first use */
 };
 typedef struct detect_decider detect_decider;
 
@@ -92,7 +93,8 @@ void detect_companies_close(detect_companies *all);
 
 /* --- name.c ---- */
 /* `location`, `key` and `about` of a warning; free() them. `member`: what the accesses are to by declaration, or NULL. */
-void detect_name(const detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);
+void detect_name(detect *d, const pta_place *place, const detect_known *member, char **location, char **key, char **about);
+void detect_names_close(detect *d);
 
 /* --- decide.c: nothing happens unless the options ask for it ---- */
 void detect_decide_open(detect *d);

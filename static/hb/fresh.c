@@ -64,8 +64,7 @@ static bool reaches(const lift_func *f, uint32_t from, uint32_t to, uint32_t cut
     return found;
 }
 
-/* Whether the address has got out of the function's hands before an instruction. */
-static bool is_out(const hb *h, uint32_t func, const lift_func *f, ir_value leaf, uint32_t made, uint32_t insn)
+static bool find_out(const hb *h, uint32_t func, const lift_func *f, ir_value leaf, uint32_t made, uint32_t insn)
 {
     for (ir_value v = 1; v < f->ir->insn_count; v++) {
         const ir_insn *store = &f->ir->insns[v];
@@ -82,6 +81,41 @@ static bool is_out(const hb *h, uint32_t func, const lift_func *f, ir_value leaf
         if (given && reaches(f, call->insn, insn, made)) return true;
     }
     return false;
+}
+
+typedef struct {
+    uint32_t func, made, insn;
+    ir_value leaf;
+    bool out;
+} asked_out;
+
+struct hb_outs {
+    VEC(asked_out) asked;
+    map64 numbers;
+};
+
+void hb_outs_close(hb *h)
+{
+    if (!h->outs) return;
+    vec_free(&h->outs->asked);
+    map_free(&h->outs->numbers);
+    free(h->outs);
+}
+
+/* Whether the address has got out of the function's hands before an instruction: asked once, whoever runs it, of whatever object. */
+static bool is_out(hb *h, uint32_t func, const lift_func *f, ir_value leaf, uint32_t made, uint32_t insn)
+{
+    if (!h->outs) h->outs = base_alloc_zero(1, sizeof *h->outs);
+    struct hb_outs *all = h->outs;
+    for (uint64_t hash = map_hash(map_hash((uint64_t)func << 32 | insn) + ((uint64_t)made << 32 | leaf));; hash = map_hash(hash + 1)) {
+        uint32_t *at = map_at(&all->numbers, hash & ~(1ull << 63));
+        if (*at == MAP_NONE) {
+            *at = all->asked.len;
+            vec_push(&all->asked, ((asked_out){func, made, insn, leaf, find_out(h, func, f, leaf, made, insn)}));
+        }
+        const asked_out *a = &all->asked.data[*at];
+        if (a->func == func && a->made == made && a->insn == insn && a->leaf == leaf) return a->out;
+    }
 }
 
 /* The pointer that a loop begins with. */
@@ -329,7 +363,7 @@ static bool is_own_since(const hb *h, const hb_touch *t, ir_value leaf)
     bool fresh = false;
     for (unsigned i = 0; callee != PTA_NO_FUNC && i < sizeof makers / sizeof *makers; i++)
         fresh |= !strcmp(h->program->funcs.data[callee].name, makers[i]);
-    return fresh && !is_out(h, t->func, f, leaf, made, last->insn);
+    return fresh && !find_out(h, t->func, f, leaf, made, last->insn);
 }
 
 bool hb_reached_under(hb *h, const hb_touch *t, uint32_t lock)

@@ -29,7 +29,7 @@
  *   process.c    what the child of a fork has for its own
  *   type.c       types at bytes
  *   fresh.c      objects that nobody else knows yet, or any more; handed.c: objects that may have been handed over; poll.c: loads that wait
- *   memo.c       what an analysis leaves for the next one
+ *   memo.c       what an analysis leaves for the next one; answers.c: what pointers said
  *   open.c       hb_open: all of it
  *
  * The graph is never built: inside of an origin order is reachability of positions, between origins it follows from where they
@@ -161,6 +161,8 @@ typedef struct {
     const sync_entry *(*sync)(const void *with, const char *name);
     const void *with;
     hb_memo *memo; /* or NULL */
+    const pta_changes *changes; /* of the result since the last analysis with this memo; NULL: nobody knows */
+    bool recheck; /* what is taken over from that one is looked for all the same; the program ends where it is another */
 } hb_options;
 
 /* Requires a result of the program; both must outlive it. */

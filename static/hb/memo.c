@@ -8,6 +8,9 @@
  * when their keys are equal. What decides whether two of these are one instruction is in the key, too. (The idea is
  * that of Salsa and Adapton: a fact belongs to its inputs.) */
 #include "static/hb/memo.h"
+
+#include <stdio.h>
+
 #include "static/hb/private.h"
 
 typedef struct {
@@ -43,6 +46,7 @@ struct hb_memo {
     VEC(kept_region) regions;
     map64 told_numbers; /* the same in told */
     VEC(kept_bits) told;
+    struct hb_answers *answers;
     hb_memo_statistics stats;
 };
 
@@ -76,12 +80,24 @@ void hb_memo_close(hb_memo *m)
     map_free(&m->numbers);
     vec_free(&m->told);
     map_free(&m->told_numbers);
+    hb_answers_free(m->answers);
     free(m);
+}
+
+struct hb_answers **hb_memo_answers(hb_memo *m)
+{
+    return m ? &m->answers : NULL;
 }
 
 hb_memo_statistics hb_memo_stats(const hb_memo *m)
 {
     return m->stats;
+}
+
+void hb_memo_differs(const char *what)
+{
+    fprintf(stderr, "race: taken over from the last analysis, and wrong: %s\n", what);
+    abort();
 }
 
 /* --- what walks read of a program ---------------------------------------------------------------------------------------------- */

@@ -22,4 +22,11 @@ uint64_t hb_memo_point(const hb *h, hb_point at, uint64_t hash);
 bool hb_memo_told(const hb *h, uint64_t key, uint64_t *bits, uint32_t words);
 void hb_memo_tell(const hb *h, uint64_t key, const uint64_t *bits, uint32_t words);
 
+/* What answers.c keeps, or NULL; of no memo NULL. */
+struct hb_answers **hb_memo_answers(hb_memo *m);
+void hb_answers_free(struct hb_answers *all);
+
+/* What was taken over is not what is found (hb_options.recheck): ends the program. */
+void hb_memo_differs(const char *what);
+
 #endif

@@ -133,12 +133,10 @@ static bool is_number(const hb *h, uint32_t origin, uint32_t instance, ir_value 
 static bool rests(const hb *h, uint32_t origin, const hb_touch *look, bool but)
 {
     if (!look || look->place_count != 1) return false;
-    const hb_extent *x = &h->extents.data[h->places.data[look->first_place].extent];
     uint32_t count;
-    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    const hb_use *writes = hb_writes_over_extent(h, h->places.data[look->first_place].extent, &count);
     for (uint32_t i = 0; i < count; i++) {
         const hb_touch *touch = &h->touches.data[writes[i].touch];
-        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
         uint16_t mnemonic = hb_code(h, touch->func)->insns[touch->insn].mnemonic;
         if (but && touch->flags & IR_ATOMIC && (mnemonic == ZYDIS_MNEMONIC_XADD || mnemonic == ZYDIS_MNEMONIC_INC)) continue;
         for (uint32_t o = 0; o < h->origins.len; o++) {
@@ -585,8 +583,10 @@ bool hb_numbers_joined(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const h
     part_sum sum;
     int64_t width, step;
     if (g->kind != GIFT_NUMBER || g->step != 1) return false;
-    numbered na = number_of(h, x, a), nb = number_of(h, y, b);
-    if (!na.fixed || !nb.known || nb.space || nb.round || nb.modulo || !same_others(h, &na, &nb) || !address_of(h, y, b, &sum, &width)) return false;
+    numbered nb = number_of(h, y, b); /* first: of the creator's accesses, which are many, most never have to be asked */
+    if (!nb.known || nb.space || nb.round || nb.modulo) return false;
+    numbered na = number_of(h, x, a);
+    if (!na.fixed || !same_others(h, &na, &nb) || !address_of(h, y, b, &sum, &width)) return false;
     for (uint32_t i = 0; i < sum.count; i++)
         if (is_number(h, y, sum.terms[i].instance, sum.terms[i].leaf, &step) && sum.terms[i].factor < 0) return false;
     int64_t from = na.base + na.low - nb.base - nb.high + 1, to = na.base + na.high - nb.base - nb.low - 1; /* factor * number is in it */

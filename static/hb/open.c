@@ -1,4 +1,5 @@
 /* Opening an analysis: all parts, each on top of those before. */
+#include "static/hb/answers.h"
 #include "static/hb/gift.h"
 #include "static/hb/lock.h"
 #include "static/hb/memo.h"
@@ -33,6 +34,7 @@ hb *hb_open(const pta *p, const pta_program *program, const hb_options *options)
     hb_singles_open(h);
     hb_passings_open(h);
     hb_memo_begin(h);
+    hb_answers_open(h);
     hb_words_open(h);
     hb_origins_open(h);
     hb_memory_open(h);
@@ -72,6 +74,7 @@ void hb_close(hb *h)
     hb_tokens_close(h);
     hb_waits_close(h);
     hb_doubts_close(h);
+    hb_outs_close(h);
     map_free(&h->handed);
     vec_free(&h->held_by_variable);
     hb_numbers_close(h);
@@ -84,6 +87,7 @@ void hb_close(hb *h)
     hb_givens_close(h);
     hb_setups_close(h);
     hb_touches_close(h);
+    hb_answers_close(h);
     hb_memory_close(h);
     hb_origins_close(h);
     hb_calls_close(h);

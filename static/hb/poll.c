@@ -62,16 +62,11 @@ static bool decides(const ir_func *ir, uint32_t loop, ir_value v)
 
 static bool all_atomic(const hb *h, const hb_place *place)
 {
-    bool any = false;
-    const hb_extent *x = &h->extents.data[place->extent];
     uint32_t count;
-    const hb_use *writes = hb_writes_to(h, x->object, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) continue;
+    const hb_use *writes = hb_writes_over_extent(h, place->extent, &count);
+    for (uint32_t i = 0; i < count; i++)
         if (!(h->touches.data[writes[i].touch].flags & IR_ATOMIC)) return false;
-        any = true;
-    }
-    return any;
+    return count > 0;
 }
 
 bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place)
@@ -89,12 +84,11 @@ bool hb_polls(const hb *h, const hb_touch *t, const hb_place *place)
 bool hb_changes_atomically(const hb *h, const hb_place *place)
 {
     enum { FEW = 4 }; /* places of a store that is meant for this one */
-    const hb_extent *x = &h->extents.data[place->extent];
     uint32_t count;
-    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    const hb_use *writes = hb_writes_over_extent(h, place->extent, &count);
     for (uint32_t i = 0; i < count; i++) {
         const hb_touch *t = &h->touches.data[writes[i].touch];
-        if (t->flags & IR_ATOMIC && t->place_count <= FEW && hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) return true;
+        if (t->flags & IR_ATOMIC && t->place_count <= FEW) return true;
     }
     return false;
 }

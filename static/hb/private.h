@@ -142,6 +142,7 @@ struct hb {
     hb_options options;
     sync_index names;
     uint64_t memo_program;   /* memo.c: hash of what walks read */
+    struct hb_asking *asking; /* answers.c */
     uint32_t instance_count;
     pta_instance *instances; /* func PTA_NO_FUNC: not live */
     const lift_func **code;  /* per instance: hb_code of its function */
@@ -183,6 +184,7 @@ struct hb {
     struct hb_waits *waits;  /* made on first use */
     struct hb_doubts *doubts; /* likewise, as is: */
     struct hb_modes *modes;
+    struct hb_outs *outs;    /* fresh.c; made on first use */
     map64 handed;            /* hb_handed: instance and value, as they were asked for */
     struct hb_numbering *numbering;
     struct hb_passings *passings; /* number_part.c */
@@ -203,6 +205,7 @@ struct hb {
     hb_use *writes;          /* places that are written, by object, then in the order of touches */
     uint32_t *writes_first;  /* per object that has been touched, in writes; one more at the end */
     uint32_t writes_objects;
+    struct hb_writes_over *writes_over;
     hb_statistics stats;
     bool has_std_thread;
     bool has_single;         /* some part of the code is run by one thread of a team: task.c */
@@ -329,6 +332,9 @@ void hb_waits_close(hb *h);
 /* --- doubt.c ---- */
 void hb_doubts_close(hb *h);
 
+/* --- fresh.c ---- */
+void hb_outs_close(hb *h);
+
 /* --- optional.c ---- */
 void hb_optionals_close(hb *h);
 
@@ -343,6 +349,8 @@ const hb_touch *hb_touch_at(const hb *h, uint32_t instance, uint32_t insn);
 hb_extent hb_extent_of(hb *h, const pta_place *place, uint32_t width, bool open);
 /* The places of an object that are written. */
 const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count);
+/* Of them those that overlap an extent, in their order. */
+const hb_use *hb_writes_over_extent(const hb *h, uint32_t extent, uint32_t *count);
 void hb_touches_open(hb *h);
 void hb_touches_close(hb *h);
 

@@ -117,16 +117,15 @@ static bool is_atomic(const hb *h, const pta_place *place, uint32_t width)
 
 bool hb_setters(hb *h, const hb_touch *look, const hb_place *place, hb_points *out, bool *locked)
 {
-    const hb_extent *x = &h->extents.data[place->extent];
     hb_guards mine = {0}, theirs = {0};
     bool atomic = look->flags & IR_ATOMIC || is_atomic(h, &place->place, look->width) || hb_polls(h, look, place), agreed = true;
     hb_guards_of(h, look, place, hb_locks_at(h, (hb_point){look->instance, look->insn}), &mine);
     uint32_t count;
-    const hb_use *writes = hb_writes_to(h, x->object, &count);
+    const hb_use *writes = hb_writes_over_extent(h, place->extent, &count);
     for (uint32_t i = 0; i < count && agreed; i++) {
         const hb_touch *touch = &h->touches.data[writes[i].touch];
         const hb_place *p = &h->places.data[writes[i].place];
-        if (!hb_overlap(&h->extents.data[p->extent], x) || hb_stores_zero(h, touch)) continue;
+        if (hb_stores_zero(h, touch)) continue;
         hb_guards_of(h, touch, p, hb_locks_at(h, (hb_point){touch->instance, touch->insn}), &theirs);
         bool guarded = hb_guarded(&mine, &theirs);
         if (!atomic && !guarded) agreed = !mine.len && touch->flags & IR_ATOMIC;

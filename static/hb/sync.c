@@ -137,9 +137,10 @@ uint32_t hb_sync_touch_ranges(const sync_touch *touch, sync_range ranges[SYNC_RA
 
 static uint16_t asks_of(const char *name, const sync_entry *entry, const sync_touch *touch)
 {
+    enum { ARGS = 16 }; /* bits of what is asked for; `other` may be something else than an argument */
     uint16_t asks = 0;
     if (entry && entry->arg >= 0) asks |= (uint16_t)(1u << entry->arg);
-    if (entry && entry->other >= 0) asks |= (uint16_t)(1u << entry->other);
+    if (entry && entry->other >= 0 && entry->other < ARGS) asks |= (uint16_t)(1u << entry->other);
     if (strstr(name, "setjmp")) asks |= 1; /* whose buffer it is */
     sync_range ranges[SYNC_RANGES];
     for (uint32_t i = 0, n = touch ? hb_sync_touch_ranges(touch, ranges) : 0; i < n; i++)

@@ -1,5 +1,5 @@
 /* Accesses as ranges of objects: those of the code, and those that library functions make for it. */
-#include "static/hb/private.h"
+#include "static/hb/answers.h"
 #include "static/pointer/offset.h"
 #include "static/pointer/shape.h"
 
@@ -106,9 +106,6 @@ static bool is_thread_state(const hb *h, const pta_place *place)
     return false;
 }
 
-enum { MOST_FACTS = 2048 }; /* of a pointer: most of them would have to be out of bounds to leave few places */
-enum { MOST_PLACES = 48 }; /* an access that may be to more places than this is as good as unknown: it is counted, and makes no pairs */
-
 /* What free() is called with: a pointer into a variable is one that the analysis could not tell from another. */
 static bool is_freed(uint8_t kind)
 {
@@ -119,6 +116,14 @@ static void leave_out(hb *h, const hb_touch *touch, hb_reason_left_out why)
 {
     if (why == HB_LEFT_OUT_OWN && !h->options.notes) return;
     vec_push(&h->left_out, ((hb_left_out){touch->instance, touch->func, touch->insn, touch->ir, touch->flags, touch->width, (uint8_t)why}));
+}
+
+/* It is counted, and makes no pairs. */
+static void lose(hb *h, const hb_touch *touch)
+{
+    h->stats.accesses++;
+    h->stats.accesses_lost++;
+    leave_out(h, touch, HB_LEFT_OUT_LOST);
 }
 
 /* How many bytes an access goes over. */
@@ -150,10 +155,8 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
 {
     touch.first_place = h->places.len;
     bool unknown = false, any = false;
-    if (places->len > MOST_PLACES) {
-        h->stats.accesses++;
-        h->stats.accesses_lost++;
-        leave_out(h, &touch, HB_LEFT_OUT_LOST);
+    if (places->len > HB_MOST_PLACES) {
+        lose(h, &touch);
         return;
     }
     for (uint32_t i = 0; i < places->len; i++) {
@@ -177,18 +180,9 @@ static void add_touch(hb *h, hb_touch touch, const pta_places *places, uint32_t 
     if (touch.place_count) vec_push(&h->touches, touch);
 }
 
-static bool is_lost(hb *h, const hb_touch *touch, pta_operand what, uint32_t stride)
+static void touch_code(hb *h, uint32_t instance)
 {
-    uint32_t instance = touch->instance;
-    if (pta_breadth_in(h->p, instance, what.var) <= MOST_FACTS && !pta_is_broad_in(h->p, instance, what, stride, MOST_PLACES)) return false;
-    h->stats.accesses++;
-    h->stats.accesses_lost++;
-    leave_out(h, touch, HB_LEFT_OUT_LOST);
-    return true;
-}
-
-static void touch_code(hb *h, uint32_t instance, pta_places *places)
-{
+    pta_places places;
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
@@ -197,14 +191,16 @@ static void touch_code(hb *h, uint32_t instance, pta_places *places)
         if (access->flags & IR_IMPLICIT || (access->flags & IR_FRAME && !ir->frame_escapes)) continue;
         hb_touch touch = {.instance = instance, .func = func, .insn = access->insn, .flags = access->flags, .width = access->width,
                           .ir = hb_access_ir(h, func, access->insn, access->flags)};
-        if (is_lost(h, &touch, access->base, access->stride)) continue;
-        pta_access_places_in(h->p, instance, access, places);
-        add_touch(h, touch, places, access->width, access->flags & IR_REP ? LENGTH_OPEN : LENGTH_KNOWN, false);
+        if (hb_answers_next(h, &(hb_question){access->base, access->stride, access}, &places))
+            add_touch(h, touch, &places, access->width, access->flags & IR_REP ? LENGTH_OPEN : LENGTH_KNOWN, false);
+        else
+            lose(h, &touch);
     }
 }
 
-static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_places *places)
+static void touch_library(hb *h, uint32_t instance, const hb_call *call)
 {
+    pta_places places;
     sync_range ranges[SYNC_RANGES];
     const pta_call *c = &h->program->calls.data[call->call];
     for (uint32_t i = 0, n = hb_sync_touch_ranges(call->touch, ranges); i < n; i++) {
@@ -216,10 +212,11 @@ static void touch_library(hb *h, uint32_t instance, const hb_call *call, pta_pla
         hb_touch touch = {.instance = instance, .func = h->instances[instance].func, .insn = call->insn, .ir = call->value,
                           .flags = (uint16_t)(HB_LIBRARY | (ranges[i].write ? IR_WRITE : IR_READ)),
                           .width = size && size < UINT16_MAX ? (uint16_t)size : 0};
-        if (is_lost(h, &touch, c->args[ranges[i].arg], PTA_SAME)) continue;
-        hb_points_to(h, instance, c->args[ranges[i].arg], places);
         touch_length unknown = ranges[i].frees ? LENGTH_OPEN : ranges[i].text ? LENGTH_TEXT : LENGTH_BLOCK;
-        add_touch(h, touch, places, size, size ? LENGTH_KNOWN : unknown, ranges[i].frees);
+        if (hb_answers_next(h, &(hb_question){c->args[ranges[i].arg], PTA_SAME, NULL}, &places))
+            add_touch(h, touch, &places, size, size ? LENGTH_KNOWN : unknown, ranges[i].frees);
+        else
+            lose(h, &touch);
     }
 }
 
@@ -271,9 +268,39 @@ const hb_use *hb_writes_to(const hb *h, uint32_t object, uint32_t *count)
     return *count ? h->writes + h->writes_first[object] : NULL;
 }
 
+/* Those that overlap an extent, found once: there are far fewer extents than accesses, and a large variable is written to by thousands. */
+typedef struct hb_writes_over {
+    const hb_use **of; /* per extent; NULL: not asked yet */
+    uint32_t *count;
+    VEC(hb_use) found;
+    arena memory;
+} hb_writes_over;
+
+static void open_writes_over(hb *h)
+{
+    hb_writes_over *w = h->writes_over = base_alloc_zero(1, sizeof *w);
+    w->of = base_alloc_zero(h->extents.len, sizeof *w->of);
+    w->count = base_alloc(h->extents.len * sizeof *w->count);
+}
+
+const hb_use *hb_writes_over_extent(const hb *h, uint32_t extent, uint32_t *count)
+{
+    hb_writes_over *w = h->writes_over;
+    const hb_extent *x = &h->extents.data[extent];
+    if (!w->of[extent]) {
+        const hb_use *writes = hb_writes_to(h, x->object, count);
+        vec_clear(&w->found);
+        for (uint32_t i = 0; i < *count; i++)
+            if (hb_overlap(&h->extents.data[h->places.data[writes[i].place].extent], x)) vec_push(&w->found, writes[i]);
+        w->of[extent] = arena_copy(&w->memory, w->found.data, w->found.len * sizeof *w->found.data);
+        w->count[extent] = w->found.len;
+    }
+    *count = w->count[extent];
+    return w->of[extent];
+}
+
 void hb_touches_open(hb *h)
 {
-    pta_places places = {0};
     for (uint32_t f = 0; f < h->program->funcs.len && !h->has_std_thread; f++)
         h->has_std_thread = !strncmp(h->program->funcs.data[f].name, "_ZNSt6thread", 12);
     for (uint32_t i = 0; i < h->instance_count; i++) {
@@ -281,14 +308,15 @@ void hb_touches_open(hb *h)
         for (uint32_t o = 0; o < h->origins.len && !runs; o++)
             runs = hb_bit(h->origins.data[o].self, i);
         if (!runs || !hb_instance_code(h, i)) continue;
-        touch_code(h, i, &places);
+        hb_answers_begin(h, i);
+        touch_code(h, i);
         const hb_func *f = &h->funcs[h->instances[i].func];
         for (uint32_t c = 0; c < f->call_count; c++)
-            if (f->calls[c].touch) touch_library(h, i, &f->calls[c], &places);
+            if (f->calls[c].touch) touch_library(h, i, &f->calls[c]);
     }
     sort_touches(h);
     index_writes(h);
-    vec_free(&places);
+    open_writes_over(h);
 }
 
 void hb_touches_close(hb *h)
@@ -300,6 +328,12 @@ void hb_touches_close(hb *h)
     map_free(&h->extent_map);
     free(h->writes);
     free(h->writes_first);
+    if (!h->writes_over) return;
+    free(h->writes_over->of);
+    free(h->writes_over->count);
+    vec_free(&h->writes_over->found);
+    arena_free(&h->writes_over->memory);
+    free(h->writes_over);
 }
 
 const hb_touch *hb_touches(const hb *h, uint32_t *count)

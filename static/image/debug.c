@@ -442,7 +442,9 @@ static uint32_t frames_of(debug_index *index, debug_function *function, uint64_t
         frames[count++] = (image_frame){function->calls[call - 1].function, at};
         at = function->calls[call - 1].call;
     }
-    if (count < max) frames[count++] = (image_frame){die_linkage_name(index->dwarf, &function->die), at};
+    if (count == max) return count;
+    if (!function->name) function->name = die_linkage_name(index->dwarf, &function->die);
+    frames[count++] = (image_frame){function->name, at};
     return count;
 }
 

@@ -14,7 +14,8 @@ typedef struct {          /* an inlined call */
 typedef struct {
     Dwarf_Die die;
     uint64_t start, end;
-    image_function *facts; /* NULL: not read yet */
+    const char *name;      /* NULL: not read yet */
+    image_function *facts; /* the same */
     bool inlined_read;
     range_map inlined; /* the innermost inlined call, by number */
     inlined_call *calls;

@@ -288,7 +288,7 @@ typedef struct {
     bool *moved;
     bool *called; /* per instance: it calls, or is called by, other instances than before (new ones: true) */
     bool wild;
-    bool memory;  /* what some word of memory may hold has changed: pta_each_word */
+    bool memory;  /* what some word of memory may hold has changed; which words pta_each_word tells of hangs on statements as well */
 } pta_changes;
 
 /* `p` was opened with `follow`. The program that it was of must still be there, its modules and images need not; `next` must outlive

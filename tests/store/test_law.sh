@@ -1,6 +1,7 @@
 #!/bin/sh
 # What `race watch` knows after an edit is what `race check` finds from scratch: along the edits of the papers' examples (ECHO figure
-# 2, D4 figure 2), with the races and deadlocks that the papers tell, and with statements taken out of object files and put back.
+# 2, D4 figure 2), with the races and deadlocks that the papers tell, and with statements taken out of object files and put back. What
+# it takes over from one analysis to the next, it finds again when it looks (--recheck).
 . "$RACE_SOURCE/tests/lib/check.sh"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work" || exit 1
@@ -17,7 +18,7 @@ next_document() {
 }
 names() { "$RACE_TOOLS/json_get" now.json warnings kind location.name | sort -u | tr '\t\n' ' ,'; }
 begin() {
-    "$RACE" watch -j1 --all --stats --format json obj >out 2>err &
+    "$RACE" watch -j1 --recheck --all --stats --format json obj >out 2>err &
     pid=$!
     edits=1
     next_document out 1 >now.json
@@ -246,6 +247,6 @@ done
 printf 'int main_racy_counter(void), main_locked_list(void), main_heap_object(void);\nint main(void) { return main_racy_counter() + main_locked_list() + main_heap_object(); }\n' >main.c
 gcc -O1 -g -w -c -o obj/prog.o main.c
 mkdir build && ln -s "$RACE" build/race && mkdir build/tests && ln -s "$RACE_TOOLS" build/tests/tools
-expect 0 "$RACE_SOURCE/tools/watch-law" --build "$work/build" --edits 16 --comparisons 8 three="$work/obj"
+expect 0 "$RACE_SOURCE/tools/watch-law" --build "$work/build" --edits 16 --comparisons 8 --recheck three="$work/obj"
 has_line '^three +16 +8 +0 '
 finish

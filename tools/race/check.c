@@ -135,6 +135,7 @@ void check_close_analysis(check *c)
     hb_close(c->order);
     pta_close(c->result);
     pta_program_close(c->program);
+    pta_changes_free(&c->changes);
     c->found = NULL;
     c->order = NULL;
     c->result = NULL;
@@ -209,11 +210,9 @@ static int find_pointers(check *c, const check_how *how, race_error *error)
 {
     pta_options solving = {.context = (pta_context_kind)how->pointer.context, .k = how->pointer.k, .algorithm = how->algorithm,
                            .once = !c->follows, .follow = c->follows, .jobs = (int)how->jobs, .patient = true};
+    c->changes = (pta_changes){.anew = true};
     if (!c->result) return pta_open(c->program, &solving, &c->result, error);
-    pta_changes changes;
-    if (pta_follow(c->result, c->program, &changes, error)) return -1;
-    pta_changes_free(&changes);
-    return 0;
+    return pta_follow(c->result, c->program, &c->changes, error);
 }
 
 int check_analyse(check *c, const check_how *how)
@@ -229,7 +228,8 @@ int check_analyse(check *c, const check_how *how)
     c->seconds_pointer = now() - start;
     start = now();
     progress("order and locks");
-    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config, .memo = c->memo});
+    c->order = hb_open(c->result, c->program, &(hb_options){.open = how->open, .sync = detect_config_sync, .with = c->config, .memo = c->memo,
+                                                                    .changes = &c->changes, .recheck = c->rechecks});
     c->seconds_order = now() - start;
     start = now();
     progress("races");

@@ -26,6 +26,8 @@ typedef struct {
     detect_config *config;
     uint64_t how; /* hash of the texts of both */
     hb_memo *memo;    /* of earlier analyses, or NULL */
+    pta_changes changes; /* since the last one */
+    bool rechecks;    /* hb_options.recheck */
     bool follows;     /* others follow this analysis; it may follow one: `result` is that of */
     pta_program *before; /* this program, which is still there; NULL: it follows none */
     const store_record *last;      /* of an earlier analysis, or NULL: what it says of modules that are the same is taken over */

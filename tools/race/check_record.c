@@ -85,6 +85,36 @@ static const char *keep(arena *memory, const char *text)
     return text ? arena_string(memory, text, strlen(text)) : NULL;
 }
 
+typedef struct { /* what many warnings say alike, by number; NULL: not said yet */
+    const check *c;
+    arena *memory; /* of the record */
+    const char **origins;
+    VEC(const char *) locks;
+} sayings;
+
+static const char *say_origin(sayings *s, uint32_t origin)
+{
+    char text[400];
+    if (!s->origins[origin]) {
+        check_origin(s->c, origin, text, sizeof text);
+        s->origins[origin] = keep(s->memory, text);
+    }
+    return s->origins[origin];
+}
+
+static const char *say_lock(sayings *s, uint32_t lock)
+{
+    char text[400];
+    while (s->locks.len <= lock)
+        vec_push(&s->locks, NULL);
+    if (!s->locks.data[lock]) {
+        detect_lock_name(s->c->found, lock, text, 300);
+        if (hb_lock_shared(s->c->order, lock)) strcat(text, " (shared)");
+        s->locks.data[lock] = keep(s->memory, text);
+    }
+    return s->locks.data[lock];
+}
+
 static store_place place_of(const check *c, const detect_access *a, arena *memory)
 {
     check_place place = check_place_at(c, a);
@@ -94,22 +124,19 @@ static store_place place_of(const check *c, const detect_access *a, arena *memor
                          .line = place.line, .column = place.column, .path = keep(memory, place.path)};
 }
 
-static void side_of(const check *c, const detect_access *a, arena *memory, store_side *out)
+static void side_of(sayings *s, const detect_access *a, store_side *out)
 {
-    char text[400];
+    const check *c = s->c;
+    arena *memory = s->memory;
     VEC(const char *) locks = {0};
     out->at = place_of(c, a, memory);
     out->write = a->write;
     out->read = a->read;
     out->atomic = a->atomic;
-    check_origin(c, a->origin, text, sizeof text);
-    out->origin = keep(memory, text);
+    out->origin = say_origin(s, a->origin);
     uint32_t lock;
-    for (uint32_t i = 0; hb_lock_shown(c->order, a->locks, i, &lock); i++) {
-        detect_lock_name(c->found, lock, text, 300);
-        if (hb_lock_shared(c->order, lock)) strcat(text, " (shared)");
-        vec_push(&locks, keep(memory, text));
-    }
+    for (uint32_t i = 0; hb_lock_shown(c->order, a->locks, i, &lock); i++)
+        vec_push(&locks, say_lock(s, lock));
     out->locks = arena_copy(memory, locks.data, locks.len * sizeof *locks.data);
     out->lock_count = locks.len;
     vec_free(&locks);
@@ -122,8 +149,10 @@ static const char *lock_of(const check *c, const detect_access *a, arena *memory
     return keep(memory, text);
 }
 
-static void warning_of(const check *c, const detect_warning *w, arena *memory, store_warning *out)
+static void warning_of(sayings *s, const detect_warning *w, store_warning *out)
 {
+    const check *c = s->c;
+    arena *memory = s->memory;
     *out = (store_warning){.kind = w->kind, .confidence = w->confidence, .id = keep(memory, w->id),
                            .location = keep(memory, w->location), .key = keep(memory, w->key), .about = keep(memory, w->about),
                            .why = keep(memory, w->why), .size = w->size, .reason_count = w->reason_count,
@@ -134,7 +163,7 @@ static void warning_of(const check *c, const detect_warning *w, arena *memory, s
     out->sides = arena_alloc(memory, w->access_count * sizeof *out->sides);
     for (uint32_t i = 0; i < w->access_count; i++) {
         store_side *side = &out->sides[i];
-        side_of(c, &w->accesses[i], memory, side);
+        side_of(s, &w->accesses[i], side);
         if (w->kind == DETECT_RACE) continue;
         side->lock = lock_of(c, &w->accesses[i], memory);
         const detect_access *holder = &w->holders[i];
@@ -199,7 +228,12 @@ void check_record(const check *c, int jobs, store_record *out)
             store_fingerprint(c->modules[m], jobs, &out->memory, &out->modules[m]);
     }
     out->warnings = arena_alloc(&out->memory, all->len * sizeof *out->warnings);
+    uint32_t origins;
+    hb_origins(c->order, &origins);
+    sayings says = {.c = c, .memory = &out->memory, .origins = base_alloc_zero(origins, sizeof *says.origins)};
     for (uint32_t i = 0; i < all->len; i++)
-        warning_of(c, &all->data[i], &out->memory, &out->warnings[i]);
+        warning_of(&says, &all->data[i], &out->warnings[i]);
+    free(says.origins);
+    vec_free(&says.locks);
     count(c, out);
 }

@@ -11,7 +11,7 @@ _race_options() {
             "--exit-code --all --audit --breakpoints --unchecked --memory --stack-depth --stats --jobs --help"
         ;;
     show) echo "--ir --cfg --pts --callgraph --shb --plan --context --format --all --jobs --help" ;;
-    watch) echo "--format --open --suppressions --config --context --incremental --settle --all --changes --jobs --help" ;;
+    watch) echo "--format --open --suppressions --config --context --incremental --settle --all --changes --recheck --jobs --help" ;;
     *) echo "--help --version" ;;
     esac
 }

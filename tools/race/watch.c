@@ -1,7 +1,7 @@
 /* `race watch`: keeps the analysis of a program current while it is being built, and prints what each change brings and takes away.
  *
  * Only files whose contents have changed are read and lifted again, and pointers follow what has changed (pta_follow); order and races
- * are then worked out anew, since a change anywhere may concern everything. The last few states are remembered by the contents of all files: what was taken back, or
+ * are then worked out anew, since a change anywhere may concern everything, but for what static/hb keeps of the last analysis (hb_memo). The last few states are remembered by the contents of all files: what was taken back, or
  * checked out again, is answered at once. What can wait until the answer is printed, does (tidy). A file that cannot be read (half-written, damaged) stays what it was; files that are
  * gone are no part of the program any more, but when all are (make clean), the last state stays until there are some again. */
 #include "tools/race/watch.h"
@@ -18,7 +18,7 @@
 
 #include "tools/race/diff.h"
 
-enum { KEY_HELP = CHECK_OPTIONS, KEY_SETTLE, KEY_CHANGES, KEY_STATS };
+enum { KEY_HELP = CHECK_OPTIONS, KEY_SETTLE, KEY_CHANGES, KEY_STATS, KEY_RECHECK };
 enum { SOON = 200 }; /* milliseconds until the next look when something is on its way */
 
 static const cli_option options[] = {
@@ -33,6 +33,7 @@ static const cli_option options[] = {
     {"settle", 0, KEY_SETTLE, true},
     {"changes", 0, KEY_CHANGES, true},
     {"stats", 0, KEY_STATS, false},
+    {"recheck", 0, KEY_RECHECK, false},
     {"all", 0, CHECK_ALL, false},
     {0},
 };
@@ -41,6 +42,7 @@ typedef struct {
     long settle;  /* milliseconds of quiet before a change is looked at */
     long changes; /* end after that many; 0: never */
     bool stats;
+    bool rechecks; /* hb_options.recheck */
     check_how how; /* `all`: everything each time, as race check prints it */
     char **operands;
     int operand_count;
@@ -87,6 +89,7 @@ static int parse(int argc, char **argv, request *r)
         case KEY_HELP: return key;
         case CLI_OPERAND: r->operands[r->operand_count++] = walk.value; break;
         case KEY_STATS: r->stats = true; break;
+        case KEY_RECHECK: r->rechecks = true; break;
         case KEY_SETTLE:
             if (cli_number(walk.value, 0, 60000, &r->settle)) break;
             cli_usage(argv[0], "the milliseconds of quiet are 0 to 60000, not %s", walk.value);
@@ -165,7 +168,7 @@ static int analyse(watcher *w, state *out)
             modules[n++] = w->set.files.data[f]->modules[i];
         }
     check c = {.started = now(), .modules = modules, .module_count = count, .suppressions = w->texts.suppressions,
-               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo,
+               .config = w->texts.config, .result = w->pointers, .before = w->program, .follows = true, .memo = w->memo, .rechecks = w->r->rechecks,
                .last = w->last ? &w->last->record : NULL, .last_lifted = w->last ? w->last->lifted : NULL};
     uint32_t lifted =
         lift_update_all(images, count, &(lift_options){.jobs = (int)w->r->how.jobs, .generation = ++w->generation}, modules);
@@ -387,6 +390,8 @@ const command command_watch = {
             "  --all                    print all warnings each time, as race check does, instead of what has changed\n"
             "  --changes N              end after N changes\n"
             "  --stats                  where the time of each change went, on stderr\n"
+            "  --recheck                look for everything that is taken over from the last analysis all the same, and end when it\n"
+            "                           is another; for tests of race itself\n"
             "  -j, --jobs N             number of threads; as many as there are cores unless given\n"
             "  -h, --help               this text\n"
             "\n"
