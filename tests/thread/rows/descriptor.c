@@ -60,6 +60,7 @@ WEAK ssize_t __recvfrom_chk(int, void *, size_t, size_t, int, struct sockaddr *,
 /* The one byte that is written, or what is made of it, comes by the function of the row; or it leaves by it. */
 #define GIVES(name, prepare, ...) HAND(name, prepare, ({ MUST(__VA_ARGS__); }), TAKE)
 #define TAKES(name, prepare, ...) HAND(name, prepare, GIVE, ({ char t[9]; MUST(__VA_ARGS__); }))
+#define SENDER (struct sockaddr *)&(struct sockaddr_storage){0}, &(socklen_t){sizeof(struct sockaddr_storage)} /* arguments on the stack */
 #define VECTOR(...) struct iovec v[] = {__VA_ARGS__}
 #define ONE(text) ({ static char byte[] = text; VECTOR({byte, 3}); __builtin_memcpy(malloc(sizeof v), v, sizeof v); })
 #define MESSAGE(text) ({ struct msghdr *m = calloc(2, sizeof *m); m->msg_iov = (text); m->msg_iovlen = 1; m; })
@@ -86,7 +87,7 @@ TAKES(readv, PIPE, readv(IN, BUFFER, 1) == 3)
 TAKES(recv, SOCKETS, recv(IN, t, 9, 0) == 3)
 TAKES(__recv_chk, SOCKETS, __recv_chk(IN, t, 9, 9, 0) == 3)
 TAKES(recvfrom, SOCKETS, recvfrom(IN, t, 9, 0, NULL, NULL) == 3)
-TAKES(__recvfrom_chk, SOCKETS, __recvfrom_chk(IN, t, 9, 9, 0, NULL, NULL) == 3)
+TAKES(__recvfrom_chk, SOCKETS, __recvfrom_chk(IN, t, 9, 9, 0, SENDER) == 3)
 TAKES(recvmsg, SOCKETS, recvmsg(IN, MESSAGE(BUFFER), 0) == 3)
 TAKES(recvmmsg, SOCKETS, recvmmsg(IN, MESSAGES(BUFFER), 1, 0, NULL) == 1)
 
