@@ -142,7 +142,8 @@ static bool temporary_mask(void *drcontext, int number, uint64_t *set)
     case SYS_epoll_pwait:
         return read_set(dr_syscall_get_param(drcontext, 4), dr_syscall_get_param(drcontext, 5), set);
     default:
-        return dr_safe_read((void *)dr_syscall_get_param(drcontext, 5), sizeof argument, &argument, &done) &&
+        return dr_syscall_get_param(drcontext, 5) &&
+               dr_safe_read((void *)dr_syscall_get_param(drcontext, 5), sizeof argument, &argument, &done) &&
                read_set(argument.set, argument.size, set);
     }
 }

@@ -351,11 +351,13 @@ void wrap_handler(app_pc pc)
 
 /* --- where calls return to ---------------------------------------------------------------------------------------- */
 
-/* What looks like a call may be the end of something else. To read where it leads to would then be a fault, which looks like a signal
- * (leave.c) and has a check made twice. */
-static bool is_there(app_pc pc, size_t size)
+/* What looks like a call may be the end of something else, and a stub may not know its function yet. To read where they lead to
+ * would be a fault, which looks like a signal (leave.c) and has a check made twice. */
+static bool read_there(app_pc from, void *to, size_t size)
 {
-    return report_module_at(client.report, (uint64_t)pc) || dr_memory_is_readable(pc, size);
+    size_t done;
+    return (report_module_at(client.report, (uint64_t)from) || dr_memory_is_readable(from, size)) &&
+           dr_safe_read(from, size, to, &done);
 }
 
 /* What a stub of a procedure linkage table jumps to, or where it would ask the loader to look (`is_unknown`). */
@@ -363,16 +365,15 @@ static app_pc through_stub(app_pc pc, bool *is_unknown)
 {
     static const byte landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
     byte code[16];
-    size_t done;
-    if (!is_there(pc, sizeof code) || !dr_safe_read(pc, sizeof code, code, &done)) return NULL;
+    if (!read_there(pc, code, sizeof code)) return NULL;
     uint at = memcmp(code, landing, sizeof landing) ? 0 : sizeof landing;
     at += code[at] == 0xf2; /* bnd */
     int offset;
     app_pc target;
     if (code[at] != 0xff || code[at + 1] != 0x25) return pc; /* jmp *offset(%rip) */
     memcpy(&offset, code + at + 2, sizeof offset);
-    if (!dr_safe_read(pc + at + 6 + offset, sizeof target, &target, &done)) return NULL;
-    if (dr_safe_read(target, sizeof code, code, &done))
+    if (!read_there(pc + at + 6 + offset, &target, sizeof target)) return NULL;
+    if (read_there(target, code, sizeof code))
         *is_unknown = code[memcmp(code, landing, sizeof landing) ? 0 : sizeof landing] == 0x68; /* push $number */
     return target;
 }
@@ -388,7 +389,7 @@ static app_pc called_before(app_pc pc, bool *is_unknown)
     memcpy(&offset, code + 2, sizeof offset);
     if (code[1] == 0xe8) return through_stub(pc + offset, is_unknown); /* call offset(%rip) */
     if (code[0] != 0xff || code[1] != 0x15) return NULL;               /* call *offset(%rip) */
-    return is_there(pc + offset, sizeof target) && dr_safe_read(pc + offset, sizeof target, &target, &done) ? target : NULL;
+    return read_there(pc + offset, &target, sizeof target) ? target : NULL;
 }
 
 /* Does a call through a register or other memory end there? Not surely: what stands in front may be something else. */

@@ -184,17 +184,6 @@ TASK(GOMP_taskwait_depend, , DEPEND, depends, GOMP_taskwait_depend(depends))
 TASK(GOMP_target_update_ext, , DEPEND, depends, GOMP_target_update_ext(-1, 0, NULL, NULL, NULL, 0, depends))
 TASK(GOMP_target_enter_exit_data, , DEPEND, depends, GOMP_target_enter_exit_data(-1, 0, NULL, NULL, NULL, 0, depends))
 
-/* Two tasks that wait for each other: one is run by each thread. */
-static void meet(bool is_first)
-{
-    if (is_first) {
-        row_post();
-        row_wait_back();
-    } else {
-        row_wait();
-        row_post_back();
-    }
-}
 typedef struct {
     long from, to;
     row_place *place;
@@ -204,14 +193,14 @@ typedef struct {
     {                                                                                                                           \
         const part *p = argument;                                                                                               \
         row_place *w = p->place;                                                                                                \
-        meet(p->from == 0);                                                                                                     \
+        row_meet(p->from == 0);                                                                                                 \
         if (omp_get_thread_num()) TOUCH;                                                                                        \
     }                                                                                                                           \
     ROW_FUNCTION name##_task_wrong(void *argument)                                                                              \
     {                                                                                                                           \
         const part *p = argument;                                                                                               \
         row_place *w = p->place;                                                                                                \
-        meet(p->from == 0);                                                                                                     \
+        row_meet(p->from == 0);                                                                                                 \
         TOUCH;                                                                                                                  \
     }                                                                                                                           \
     TEAM_MORE(name, , GOMP_parallel(run, w, 2, 0), ,                                                                            \

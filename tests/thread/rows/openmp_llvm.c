@@ -176,20 +176,9 @@ TASK(__kmpc_end_taskgroup, NEW, __kmpc_taskgroup(&at, *g), RUN, __kmpc_end_taskg
 TASK(__kmpc_omp_wait_deps, NEW, , RUN_DEPENDENT, ({ __kmpc_omp_wait_deps(&at, *g, DEPENDS); }))
 TASK(__kmpc_omp_taskwait_deps_51, NEW, , RUN_DEPENDENT, ({ __kmpc_omp_taskwait_deps_51(&at, *g, DEPENDS, 0); }))
 
-/* Two tasks that wait for each other: one is run by each thread. */
-static void meet(bool is_first)
-{
-    if (is_first) {
-        row_post();
-        row_wait_back();
-    } else {
-        row_wait();
-        row_post_back();
-    }
-}
 #define TASKLOOP(name, ...)                                                                                                     \
-    TASK_FUNCTION(name##_task_right, meet(t->from == 0); if (thread != w->number) TOUCH)                                        \
-    TASK_FUNCTION(name##_task_wrong, meet(t->from == 0); TOUCH)                                                                 \
+    TASK_FUNCTION(name##_task_right, row_meet(t->from == 0); if (thread != w->number) TOUCH)                                    \
+    TASK_FUNCTION(name##_task_wrong, row_meet(t->from == 0); TOUCH)                                                             \
     TEAM_MORE(name, , FORK, ,                                                                                                   \
               if (!me) { w->number = *g; TOUCH; task *t = NEW(name##_task_right); t->from = 0; t->to = 1; t->step = 1; __VA_ARGS__; TOUCH; }, \
               if (!me) { task *t = NEW(name##_task_wrong); t->from = 0; t->to = 1; t->step = 1; __VA_ARGS__; },                 \

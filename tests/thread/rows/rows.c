@@ -58,6 +58,17 @@ void row_wait_back(void)
     wait_for(back[0]);
 }
 
+void row_meet(bool is_first)
+{
+    if (is_first) {
+        row_post();
+        row_wait_back();
+    } else {
+        row_wait();
+        row_post_back();
+    }
+}
+
 void row_give(void *pointer)
 {
     while (call(SYS_write, there[1], (long)&pointer, sizeof pointer) != sizeof pointer) {

@@ -120,6 +120,7 @@ void row_wait(void);
 /* The same for the way back. */
 void row_post_back(void);
 void row_wait_back(void);
+void row_meet(bool is_first); /* two tasks, of which one is the first, wait for each other: each thread runs one */
 
 /* The same with a pointer. */
 void row_give(void *pointer);
