@@ -36,6 +36,7 @@ static void on_access(bool is_write, ft_site site, uint size, app_pc pc)
 {
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_called(drcontext);
+    leave_if_signalled(drcontext, t, pc);
     check(t, is_write, t->raw[RAW_ADDRESS], size, site);
     leave_if_signalled(drcontext, t, pc);
 }
@@ -63,6 +64,7 @@ static void on_check(const report_module *module, const plan_action *a, ft_site 
     void *drcontext = dr_get_current_drcontext();
     client_thread *t = client_called(drcontext);
     if (!client.core->concurrent || !t->ft) return;
+    leave_if_signalled(drcontext, t, pc);
     if (t->sync.waiting) sync_settle(&t->sync);
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t addr = expr_address(a, module, &mc);
@@ -91,7 +93,7 @@ static void on_rep_after(const plan_action *a, ft_site site, uint number, app_pc
     const client_rep *rep = &t->rep[number];
     dr_mcontext_t mc = program_registers(drcontext);
     uint64_t done = rep->count - expr_value(a->counter, &mc);
-    if (!done) return;
+    if (!done || !client.core->concurrent) return;
     uint64_t first = rep->down ? rep->addr - (done - 1) * a->size : rep->addr;
     check(t, a->flags & PLAN_WRITE, first, done * a->size, site);
 }

@@ -3,7 +3,8 @@
  * DynamoRIO gives a signal to the program when the thread leaves the code cache, which it makes it do at the next branch
  * if the signal arrives there. One that arrives in a call from there, such as a check, only waits, and a loop may never
  * leave the cache: a thread that is to be cancelled, or whose loop ends when a handler says so, would run for ever. So
- * a call that ends looks whether a signal has come, and if so goes on outside of the cache.
+ * a call that ends looks whether a signal has come, and if so goes on outside of the cache. There the call is made
+ * again; a check looks before it begins, too, so that those that have come earlier do not have it made twice.
  *
  * DynamoRIO does not say so, but the kernel leaves a trace: it puts the frame of every signal at the top of the thread's
  * alternate stack, which is DynamoRIO's. The frame ends in the state of the vector registers and a magic number behind
