@@ -81,6 +81,7 @@ typedef struct client_thread {
     struct client_stacks *stacks; /* that were seen; stack.c */
     uint64_t mask;         /* to block when it is settled; while `masked`, after the call; mask.c */
     bool unsettled, masked;
+    long cancelled;        /* the thread to which the call that is running sends libc's signal; 0: none; cancel.c */
     struct client_aside *aside; /* signals that wait until it is settled */
     uint64_t *signal_mark; /* words that the kernel overwrites when a signal arrives; NULL: not known. leave.c */
     uint64_t *raw;         /* RAW_SLOTS words that inlined code reads and writes; asking for their place is a system call */
@@ -162,6 +163,10 @@ void mask_forked(client_thread *t);                  /* the one thread of a new 
 bool mask_wants(int number);
 bool mask_before_call(void *drcontext, client_thread *t, int number); /* false: the call has been made */
 void mask_after_call(client_thread *t);
+
+/* cancel.c */
+void cancel_before_call(void *drcontext, client_thread *t, int number);
+void cancel_after_call(client_thread *t); /* of a call that has succeeded */
 
 /* leave.c */
 void leave_init(client_thread *t);

@@ -222,6 +222,7 @@ static bool event_before_syscall(void *drcontext, int number)
 {
     client_thread *t = client_called(drcontext);
     if (!mask_before_call(drcontext, t, number)) return false;
+    cancel_before_call(drcontext, t, number);
     if (number == SYS_clone || number == SYS_clone3) before_clone(drcontext, t, number);
     if (!t->ft && number != SYS_exit_group && number != SYS_rt_sigaction) return true;
     switch (number) {
@@ -245,6 +246,7 @@ static void event_after_syscall(void *drcontext, int number)
     mask_after_call(t);
     if (!dr_syscall_get_result_ex(drcontext, &info)) return;
     if (number == SYS_clone || number == SYS_clone3) after_clone(t, info.succeeded);
+    if (info.succeeded) cancel_after_call(t);
     if (!t->ft) return;
     switch (number) {
     case SYS_mmap:
