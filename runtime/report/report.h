@@ -129,6 +129,7 @@ typedef struct {
 typedef struct {
     uint8_t kind; /* suppress.c */
     const char *pattern;
+    const char *mangled[2]; /* the same as C++ compilers write it, for all and for what is local to its file; NULL: it names no scope */
     uint32_t used;
 } report_pattern;
 

@@ -1,6 +1,7 @@
 /* Suppression files in ThreadSanitizer's syntax: one `kind:pattern` a line, `#` begins a comment. In a pattern `*` is
  * any text, `^` the beginning and `$` the end; otherwise it may fit anywhere. It is compared with functions, files and
- * modules of both stacks, and with the name of the location. */
+ * modules of both stacks, and with the name of the location. Names of C++ are mangled there: a pattern that says in
+ * which scope something is is mangled, too, as far as that can be done without its types. */
 #include "runtime/report/report.h"
 
 #include <string.h>
@@ -50,10 +51,18 @@ static bool matches(const char *pattern, const char *text)
     return fits(pattern + anchored, text, anchored);
 }
 
+static bool pattern_matches(const report_pattern *p, const char *name)
+{
+    if (matches(p->pattern, name)) return true;
+    for (int i = 0; i < 2; i++)
+        if (p->mangled[i] && strstr(name, "_Z") && matches(p->mangled[i], name)) return true;
+    return false;
+}
+
 const char *suppress_name(report *r, unsigned wanted, const char *name)
 {
     for (uint32_t i = 0; i < r->pattern_count; i++)
-        if (r->patterns[i].kind & wanted && matches(r->patterns[i].pattern, name)) {
+        if (r->patterns[i].kind & wanted && pattern_matches(&r->patterns[i], name)) {
             r->patterns[i].used++;
             return r->patterns[i].pattern;
         }
@@ -85,6 +94,65 @@ const char *suppress_stack(report *r, unsigned wanted, const report_stack *stack
     return w.found;
 }
 
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '*' || c == '~';
+}
+
+static char *put(char *to, const char *text, size_t len)
+{
+    memcpy(to, text, len);
+    return to + len;
+}
+
+/* A name behind its length; of one with wildcards that is not known. */
+static char *put_name(char *to, const char *name, size_t len)
+{
+    if (memchr(name, '*', len)) {
+        if (*name != '*') *to++ = '*';
+        return put(to, name, len);
+    }
+    char digits[20];
+    size_t n = 0;
+    for (size_t left = len; left; left /= 10)
+        digits[n++] = (char)('0' + left % 10);
+    while (n)
+        *to++ = digits[--n];
+    return put(to, name, len);
+}
+
+/* `ns::type::function`, what follows in brackets left out, as in _ZN2ns4type8functionEv; NULL: it is no such name. The
+ * last one of a `local` name begins with an L. */
+static const char *mangle(report *r, const char *pattern, bool local)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    char *text = report_memory(r, 4 * strlen(pattern) + 64), *to = text;
+    const char *before = NULL;
+    size_t before_len = 0, names = 0;
+    if (!text) return NULL;
+    pattern += *pattern == '^';
+    for (bool last = false; !last; names++) {
+        const bool is_anonymous = !strncmp(pattern, anonymous, sizeof anonymous - 1);
+        size_t len = is_anonymous ? sizeof anonymous - 1 : 0;
+        while (!is_anonymous && is_name(pattern[len]))
+            len++;
+        const char *behind = pattern + len;
+        last = !*behind || *behind == '(' || !strcmp(behind, "$");
+        if (!len || (!last && (behind[0] != ':' || behind[1] != ':'))) return NULL;
+        if (last && local) *to++ = 'L';
+        if (is_anonymous) to = put(to, "12_GLOBAL__N_1", 14);
+        else if (!names && len == 3 && !memcmp(pattern, "std", 3)) to = put(to, "St", 2);
+        else if (last && len == before_len && !memcmp(pattern, before, len)) *to++ = 'C';
+        else if (last && *pattern == '~') *to++ = 'D';
+        else to = put_name(to, pattern, len);
+        before = pattern;
+        before_len = len;
+        pattern = behind + 2 * !last;
+    }
+    *to = 0;
+    return names > 1 ? text : NULL;
+}
+
 /* One line, without its end. False: it is not one of the syntax. */
 static bool take_line(report *r, char *line)
 {
@@ -97,7 +165,10 @@ static bool take_line(report *r, char *line)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(line, kinds[i].name)) continue;
         if (r->pattern_count == REPORT_PATTERNS) return false;
-        if (kinds[i].kind) r->patterns[r->pattern_count++] = (report_pattern){kinds[i].kind, colon + 1, 0};
+        const char *pattern = colon + 1;
+        if (kinds[i].kind)
+            r->patterns[r->pattern_count++] =
+                (report_pattern){kinds[i].kind, pattern, {mangle(r, pattern, false), mangle(r, pattern, true)}, 0};
         return true;
     }
     return false;

@@ -52,26 +52,6 @@ static void progress(const char *what)
     fflush(stderr);
 }
 
-static char *read_text(const char *path)
-{
-    enum { MOST = 16 << 20 };
-    int fd = cli_open(path);
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-    if (!file) return cli_error("%s: %s", path, errno ? strerror(errno) : "is not a regular file"), NULL;
-    char *text = NULL;
-    uint32_t cap = 0;
-    size_t len = 0;
-    for (size_t got = 1; got && len < MOST; len += got) {
-        text = base_grow(text, &cap, (uint32_t)len + 4097, 1);
-        got = fread(text + len, 1, 4096, file);
-    }
-    bool bad = ferror(file) || len >= MOST;
-    fclose(file);
-    if (bad) return free(text), cli_error("%s: cannot be read, or is too large", path), NULL;
-    text[len] = 0;
-    return text;
-}
-
 static bool read_algorithm(const char *text, pta_algorithm *out)
 {
     static const char *const algorithms[] = {[PTA_IPA] = "ipa", [PTA_RESET] = "reset", [PTA_REACH] = "reach"};
@@ -185,7 +165,7 @@ int check_texts(check *c, const check_how *how)
 {
     race_error error;
     if (how->suppressions) {
-        char *text = read_text(how->suppressions);
+        char *text = cli_text(how->suppressions);
         if (!text) return EXIT_USAGE;
         c->how = store_hash(text, strlen(text), c->how + 1);
         c->suppressions = detect_suppressions_read(how->suppressions, text, &error);
@@ -195,7 +175,7 @@ int check_texts(check *c, const check_how *how)
     if (!how->config) {
         c->config = detect_config_read("", "", &error); /* one that says nothing: it knows the tables by name */
     } else {
-        char *text = read_text(how->config);
+        char *text = cli_text(how->config);
         if (!text) return EXIT_USAGE;
         c->how = store_hash(text, strlen(text), c->how + 2);
         c->config = detect_config_read(how->config, text, &error);

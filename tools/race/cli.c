@@ -34,6 +34,26 @@ int cli_open(const char *path)
     return -1;
 }
 
+char *cli_text(const char *path)
+{
+    enum { MOST = 16 << 20 };
+    int fd = cli_open(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) return cli_error("%s: %s", path, errno ? strerror(errno) : "is not a regular file"), NULL;
+    char *text = NULL;
+    uint32_t cap = 0;
+    size_t len = 0;
+    for (size_t got = 1; got && len < MOST; len += got) {
+        text = base_grow(text, &cap, (uint32_t)len + 4097, 1);
+        got = fread(text + len, 1, 4096, file);
+    }
+    bool bad = ferror(file) || len >= MOST;
+    fclose(file);
+    if (bad) return free(text), cli_error("%s: cannot be read, or is too large", path), NULL;
+    text[len] = 0;
+    return text;
+}
+
 const char *cli_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

@@ -85,6 +85,8 @@ bool cli_number(const char *text, long low, long high, long *out);
 
 /* Opens a regular file to be read, and waits for nobody, as for the writer of a FIFO. Below 0: errno says why; 0: it is none. */
 int cli_open(const char *path);
+/* The text of a regular file, to be freed. NULL: there is none, which was said. */
+char *cli_text(const char *path);
 
 /* "s" unless there is one. */
 const char *cli_plural(uint64_t n);

@@ -5,6 +5,8 @@
  * processes together: the exit code is the program's own, or 66 when that is 0 but something was found. */
 #include "tools/race/run.h"
 
+#include "static/detect/detect.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -124,6 +126,19 @@ static int make_log(const char *path)
     return code;
 }
 
+/* The engine would only say that something in them is wrong. */
+static int check_suppressions(const char *path)
+{
+    race_error error;
+    char *text = cli_text(path);
+    if (!text) return EXIT_USAGE;
+    detect_suppressions *read = detect_suppressions_read(path, text, &error);
+    free(text);
+    if (!read) return cli_error("%s", error.text);
+    detect_suppressions_free(read);
+    return EXIT_CLEAN;
+}
+
 /* Folders and plans. An exit code. */
 static int prepare(run_request *r, run_paths *p)
 {
@@ -138,6 +153,7 @@ static int prepare(run_request *r, run_paths *p)
     else if (code == EXIT_CLEAN && (!r->plans || !strcmp(r->engine, "probe"))) /* with plans, DynamoRIO can run static ones */
         code = run_plan_program(r, p->program, plans);
     if (code == EXIT_CLEAN && !(p->plans = absolute(plans))) code = EXIT_USAGE;
+    if (code == EXIT_CLEAN && r->suppressions) code = check_suppressions(r->suppressions);
     if (code == EXIT_CLEAN && r->suppressions && !(p->suppressions = absolute(r->suppressions))) code = EXIT_USAGE;
     if (code == EXIT_CLEAN && r->log) code = make_log(r->log);
     p->own_log = !r->log;
@@ -154,14 +170,17 @@ static int prepare(run_request *r, run_paths *p)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
+/* What cannot be written where it should go is printed on stderr: the program has run, perhaps for hours. */
 static int write_json(const run_request *r, json_t *json)
 {
     FILE *to = r->output ? fopen(r->output, "w") : stdout;
-    if (!to) return cli_error("%s: cannot be written: %s", r->output, strerror(errno));
-    bool good = json_dumpf(json, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
-    if (r->output && fclose(to)) good = false;
-    if (!good && r->output) return cli_error("%s: cannot be written", r->output);
-    return r->output ? EXIT_CLEAN : cli_finish(EXIT_CLEAN);
+    bool good = to && json_dumpf(json, to, JSON_INDENT(2)) == 0 && fputc('\n', to) != EOF;
+    if (to && (r->output ? fclose(to) : fflush(to))) good = false;
+    if (good) return EXIT_CLEAN;
+    cli_error("%s: cannot be written: %s; this was found:", r->output ? r->output : "stdout", strerror(errno));
+    json_dumpf(json, stderr, JSON_INDENT(2));
+    fputc('\n', stderr);
+    return EXIT_USAGE;
 }
 
 static int conclude(const run_request *r, const run_paths *p, int status)
@@ -171,22 +190,25 @@ static int conclude(const run_request *r, const run_paths *p, int status)
     json_t *json = as_json ? json_object() : NULL;
     if (json) json_object_set_new(json, "version", json_integer(1));
     run_read_logs(p, &t, json);
-    if (!as_json && t.found_in > 1)
-        fprintf(stderr, "race: %lu race%s and %lu potential deadlock%s in %u of %u processes\n", t.races, cli_plural(t.races),
-                t.deadlocks, cli_plural(t.deadlocks), t.found_in, t.processes);
+    if (!as_json && (t.found_in > 1 || (t.found_in && WIFSIGNALED(status)))) /* who ends by a signal has not said it */
+        fprintf(stderr, "race: %lu race%s and %lu potential deadlock%s in %u of %u process%s\n", t.races, cli_plural(t.races),
+                t.deadlocks, cli_plural(t.deadlocks), t.found_in, t.processes, t.processes == 1 ? "" : "es");
     int written = json ? write_json(r, json) : EXIT_CLEAN;
     json_decref(json);
-    if (WIFSIGNALED(status)) { /* end as it did, but for a core, which would take the place of the program's */
-        prctl(PR_SET_DUMPABLE, 0);
-        signal(WTERMSIG(status), SIG_DFL);
-        sigprocmask(SIG_SETMASK, &p->signals, NULL);
-        raise(WTERMSIG(status));
-        return 128 + WTERMSIG(status);
-    }
+    if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
     int code = WEXITSTATUS(status);
     const bool found = t.races || t.deadlocks || t.audits || t.lost, halted = r->halt_on_error && code == HALTED && r->exit_code;
     if (found && (code == 0 || halted)) code = (int)r->exit_code;
     return code ? code : written;
+}
+
+/* Ends as the program did, but for a core, which would take the place of the program's. */
+static void end_by_signal(int number, const sigset_t *signals)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_SETMASK, signals, NULL);
+    raise(number);
 }
 
 /* Shadow memory is a multiple of the program's, and reserved in large pieces. */
@@ -224,13 +246,13 @@ static int run_program(run_request *r)
                          has_space ? "data (ulimit -d)" : "address space (ulimit -v)");
     }
     run_block_signals(&p);
-    int code = prepare(r, &p);
+    int status = 0, code = prepare(r, &p);
     if (code == EXIT_CLEAN) {
         run_note_old_logs(&p);
         pid_t child = run_start(r, &p);
         code = child < 0 ? (int)-child : 0;
         if (child > 0) {
-            int status = run_wait(r, &p, child);
+            status = run_wait(r, &p, child);
             if (p.ask) run_remove_logs(p.ask);
             free(p.ask);
             p.ask = NULL;
@@ -245,6 +267,7 @@ static int run_program(run_request *r)
     free(p.plans);
     free(p.suppressions);
     free(p.program);
+    if (WIFSIGNALED(status)) end_by_signal(WTERMSIG(status), &p.signals);
     return code;
 }
 

@@ -41,7 +41,7 @@ char *run_find_program(const char *name)
 int run_make_directory(const char *path)
 {
     if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
-    return cli_error("%s: cannot be made: %s", path, strerror(errno));
+    return cli_error("%s: cannot be made: %s (--state, --log: folders that can)", path, strerror(errno));
 }
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
