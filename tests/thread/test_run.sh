@@ -83,12 +83,49 @@ for member in $(grep -o '"required": \[[^]]*\]' "$RACE_SOURCE/tools/race/run.sch
     grep -q "\"$member\":" out.json || fail "no $member in the JSON"
 done
 
+[ ! -c /dev/full ] || {
+    "$RACE" run --format json ./racy >/dev/full 2>err
+    grep -q 'cannot be written' err && grep -q '"races"' err || fail "JSON is lost where stdout is full"
+}
+
+# A program that a signal ends: what was found is said, and nothing of ours is left.
+expect 143 "$RACE" run --state state.end sh -c './racy; kill -TERM $$'
+error_has "1 race and 0 potential deadlocks"
+[ "$(ls state.end)" = plans ] || fail "left behind: $(ls state.end | tr '\n' ' ')"
+
 # What the user knows already is not reported.
 echo 'race:^reads$' >known
 expect 0 "$RACE" run --suppressions known ./racy
 echo 'nonsense' >known
 expect_error "$RACE" run --suppressions known ./racy
+error_has "known:1:"
 expect_error "$RACE" run --suppressions nowhere ./racy
+
+# Names of C++ as they are in the source, or mangled.
+cat >bank.cpp <<'END'
+#include <thread>
+namespace bank {
+struct account {
+    long sum = 0;
+    __attribute__((noinline)) void add(long by) { sum += by; }
+};
+static account all;
+}
+int main()
+{
+    std::thread a([] { bank::all.add(1); }), b([] { bank::all.add(2); });
+    a.join(), b.join();
+}
+END
+g++ -g -O1 -pthread bank.cpp -o bank || exit 1
+for pattern in bank::account::add account::add '^bank::account::add(long)$' bank::all 'bank::*::add' _ZN4bank7account3addEl; do
+    echo "race:$pattern" >known
+    expect 0 "$RACE" run --suppressions known ./bank
+done
+for pattern in bank::add other::account::add bank::al; do
+    echo "race:$pattern" >known
+    expect 66 "$RACE" run --suppressions known ./bank
+done
 
 # What is no regular file, as a FIFO that nobody writes to, is refused at once.
 mkfifo fifo
