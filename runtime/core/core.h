@@ -175,7 +175,7 @@ void ft_set_limits(ft_core *core, const ft_limits *limits); /* before the first 
 /* The thread that the program starts with; once. Never NULL, as little memory is needed. */
 ft_thread *ft_first_thread(ft_core *core);
 /* `parent` is about to create a thread: all it did so far is ordered before all the child does. `site` is where it is
- * created. The result is for the child's use; NULL only without memory. */
+ * created, or what ft_stack_put gave for it. The result is for the child's use; NULL only without memory. */
 ft_thread *ft_fork(ft_thread *parent, ft_site site);
 /* The creation failed: `child` never ran. */
 void ft_fork_undo(ft_thread *parent, ft_thread *child);
@@ -191,7 +191,8 @@ void ft_forked_process(ft_thread *thread);
 
 typedef struct {
     uint32_t number, creator;
-    ft_site site; /* where it was created */
+    ft_site site;   /* where it was created */
+    uint32_t stack; /* for ft_stack_get; 0: none was kept */
     bool ended;
 } ft_thread_info;
 bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out);

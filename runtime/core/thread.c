@@ -204,7 +204,7 @@ static thread_state *new_thread(core_state *core, uint32_t creator, ft_site site
     }
     t->pub.number = core->thread_count++;
     t->slot = NO_SLOT;
-    core->infos[t->pub.number] = (ft_thread_info){.number = t->pub.number, .creator = creator, .site = site};
+    core->infos[t->pub.number] = (ft_thread_info){.number = t->pub.number, .creator = creator, .site = site, .stack = where_stack(site)};
     core->running++;
     count(&core->stats.threads);
     return t;
@@ -335,5 +335,6 @@ bool ft_describe_thread(ft_core *core, uint32_t number, ft_thread_info *out)
     bool found = number < c->thread_count;
     if (found) *out = c->infos[number];
     spin_unlock(&c->lock);
+    if (found) out->site = where_site(c, out->site);
     return found;
 }

@@ -125,8 +125,8 @@ static void before_call(void *wrapcxt, void **user_data)
         dr_thread_free(drcontext, kept, sizeof *kept);
         return;
     }
-    if (row->meaning == SYNC_CREATE) t->create_site = call->site;
     t->caller = (stack_place){.pc = return_address - 1, .sp = mc->xsp + sizeof(uint64_t)};
+    if (row->meaning == SYNC_CREATE) t->create_site = stack_of_access(NULL, t->ft, call->site);
     sync_before(&client.sync, &t->sync, call);
     t->caller.pc = 0;
     if (sync_has_second_half(row)) {

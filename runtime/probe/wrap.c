@@ -102,7 +102,7 @@ static void begin_create(probe_call *c)
 {
     const unsigned routine = routine_argument(c->call.row);
     if (!(c->birth = thread_new_birth())) return;
-    c->birth->thread = ft_fork(probe_self.thread, c->call.site);
+    c->birth->thread = ft_fork(probe_self.thread, stack_of_access(NULL, probe_self.thread, c->call.site));
     if (c->birth->thread) sync_created(&probe.engine, probe_self.thread, c->birth->thread);
     c->birth->start = (void *(*)(void *))c->args[routine];
     c->birth->argument = (void *)c->args[routine + 1];

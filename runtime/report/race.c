@@ -106,7 +106,9 @@ static void add_thread(report *r, report_text *t, uint32_t number)
     if (!number || !ft_describe_thread(r->core, number, &info)) return;
     text_add(t, "  Thread T%u (%s) created by %s at:\n", number, info.ended ? "finished" : "running",
              thread_name(info.creator, name));
-    frames_text(r, t, &(report_stack){.site = info.site});
+    report_stack stack;
+    frames_of_side(r, &(ft_side){.site = info.site, .stack = info.stack}, &stack);
+    frames_text(r, t, &stack);
 }
 
 static bool add_summary_frame(void *context, const report_frame *f)

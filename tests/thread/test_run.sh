@@ -118,6 +118,8 @@ int main()
 }
 END
 g++ -g -O1 -pthread bank.cpp -o bank || exit 1
+expect 66 "$RACE" run ./bank
+grep -A4 'created by main thread at' "$work/err" | grep -q '#[0-9]* main .*bank.cpp:11' || fail "who creates a std::thread is not told"
 for pattern in bank::account::add account::add '^bank::account::add(long)$' bank::all 'bank::*::add' _ZN4bank7account3addEl; do
     echo "race:$pattern" >known
     expect 0 "$RACE" run --suppressions known ./bank
