@@ -307,6 +307,21 @@ static int print_all(const check *c, const request *r, const store_record *recor
     return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
 }
 
+/* Programs whose calls have no names: that nothing was found in them says nothing. */
+static bool are_nameless(const check *c)
+{
+    bool any = false;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++) {
+            const image *img = c->lists[l].images[i];
+            if (!check_is_nameless(img)) continue;
+            cli_error("%s: statically linked%s: its threads and locks are not recognised", img->path,
+                      img->has_symtab ? ", with no C library that is known" : " and stripped");
+            any = true;
+        }
+    return any;
+}
+
 /* Analyses, unless a saved record says it all, prints, and saves. */
 static int check_files(check *c, const request *r)
 {
@@ -341,6 +356,7 @@ static int check_files(check *c, const request *r)
         code = print_all(c, r, record);
     }
     code = cli_finish(code);
+    if (are_nameless(c) && code == EXIT_CLEAN) code = EXIT_USAGE;
     if (!current && !r->stateless && store_save(r->state, name, record, &error)) cli_error("%s", error.text);
 out:
     store_record_free(&old);

@@ -178,6 +178,9 @@ static void count(const check *c, store_record *out)
 {
     const hb_statistics *h = hb_stats(c->order);
     const detect_statistics *d = detect_stats(c->found);
+    uint32_t nameless = 0;
+    for (uint32_t m = 0; m < c->module_count; m++)
+        nameless += check_is_nameless(c->modules[m]->img);
     const store_counter all[] = {
         {"origins", h->origins},
         {"threads", h->threads},
@@ -198,9 +201,10 @@ static void count(const check *c, store_record *out)
         {"pairs_apart", d->pairs_disjoint},
         {"suppressed", d->suppressed},
         {"benign", d->benign},
+        {"nameless_programs", nameless}, /* only where there are any */
     };
-    out->counter_count = sizeof all / sizeof *all;
-    out->counters = arena_copy(&out->memory, all, sizeof all);
+    out->counter_count = sizeof all / sizeof *all - !nameless;
+    out->counters = arena_copy(&out->memory, all, out->counter_count * sizeof *all);
 }
 
 /* What an earlier analysis says of a module, or NULL. The modules are mostly in the same order. */
