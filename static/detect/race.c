@@ -423,7 +423,11 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
 {
     detect *d = s->d;
     detect_known as;
-    detect_name(d, &place->place, declared_as(s, accesses, &as) ? &as : NULL, &w->location, &w->key, &w->about);
+    const detect_known *of_member = declared_as(s, accesses, &as) ? &as : NULL;
+    detect_name(d, &place->place, of_member, &w->location, &w->key, &w->about);
+    const pta_site *site = &d->program->sites.data[place->place.site];
+    if (site->kind == PTA_STATIC || site->kind == PTA_TLS) w->symbol = site->name;
+    w->benign = detect_place_noted(d, &place->place, of_member);
     w->accesses = base_alloc(2 * sizeof *w->accesses);
     memcpy(w->accesses, accesses, 2 * sizeof *accesses);
     w->access_count = 2;
@@ -442,10 +446,12 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
         return;
     }
     detect_warning *shown = &d->warnings.data[*known], other = *w;
+    const bool benign = shown->benign && w->benign;
     if (w->rank < shown->rank) {
         other = *shown;
         *shown = *w;
     }
+    shown->benign = benign;
     free(other.location);
     free(other.key);
     free(other.about);
