@@ -215,6 +215,11 @@ static int find_pointers(check *c, const check_how *how, race_error *error)
     return pta_follow(c->result, c->program, &c->changes, error);
 }
 
+static bool readable(void *with, const char *text, char *to, size_t size)
+{
+    return names_show(with, text, to, size);
+}
+
 int check_analyse(check *c, const check_how *how)
 {
     race_error error;
@@ -233,7 +238,9 @@ int check_analyse(check *c, const check_how *how)
     c->seconds_order = now() - start;
     start = now();
     progress("races");
-    c->found = detect_open(c->order, c->result, c->program, &(detect_options){.suppressions = c->suppressions});
+    names shown = {0};
+    c->found = detect_open(c->order, c->result, c->program, &(detect_options){.suppressions = c->suppressions, .readable = readable, .with = &shown});
+    names_close(&shown);
     c->seconds_detect = now() - start;
     progress(NULL);
     return EXIT_CLEAN;
