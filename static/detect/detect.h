@@ -59,6 +59,7 @@ typedef VEC(detect_warning) detect_warnings;
 
 typedef struct {
     uint64_t pairs, pairs_atomic, pairs_ordered, pairs_guarded, pairs_disjoint, pairs_racing;
+    uint64_t pairs_skipped; /* of groups of accesses that are in warnings already, on objects with very many pairs */
     uint64_t pairs_handed; /* on objects whose address is handed over in order */
     uint32_t places_shared;
     uint64_t accesses_typed, accesses_untyped; /* that make no pairs by place: those that are paired by member, and those by nothing */

@@ -181,7 +181,7 @@ static void count(const check *c, store_record *out)
     uint32_t nameless = 0;
     for (uint32_t m = 0; m < c->module_count; m++)
         nameless += check_is_nameless(c->modules[m]->img);
-    const store_counter all[] = {
+    store_counter all[] = {
         {"origins", h->origins},
         {"threads", h->threads},
         {"events", h->events},
@@ -201,9 +201,13 @@ static void count(const check *c, store_record *out)
         {"pairs_apart", d->pairs_disjoint},
         {"suppressed", d->suppressed},
         {"benign", d->benign},
-        {"nameless_programs", nameless}, /* only where there are any */
+        {"pairs_skipped", d->pairs_skipped}, /* this and what follows: only where there are any */
+        {"nameless_programs", nameless},
     };
-    out->counter_count = sizeof all / sizeof *all - !nameless;
+    enum { ALWAYS = sizeof all / sizeof *all - 2 };
+    out->counter_count = ALWAYS;
+    for (unsigned i = ALWAYS; i < sizeof all / sizeof *all; i++)
+        if (all[i].value) all[out->counter_count++] = all[i];
     out->counters = arena_copy(&out->memory, all, out->counter_count * sizeof *all);
 }
 

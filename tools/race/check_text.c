@@ -154,6 +154,8 @@ static void print_stats(const check *c)
     printf("pairs             %llu: %llu guarded, %llu ordered, %llu apart, %llu racing; %llu atomic\n", (unsigned long long)d->pairs,
            (unsigned long long)d->pairs_guarded, (unsigned long long)d->pairs_ordered, (unsigned long long)d->pairs_disjoint,
            (unsigned long long)d->pairs_racing, (unsigned long long)d->pairs_atomic);
+    if (d->pairs_skipped)
+        printf("                  %llu not looked at: of groups of accesses that race already, on objects with very many pairs\n", (unsigned long long)d->pairs_skipped);
     printf("warnings          %u; %u suppressed, %u benign\n", detect_found(c->found)->len, d->suppressed, d->benign);
     printf("seconds           %.3f: %.3f reading, %.3f pointers, %.3f order and locks, %.3f races\n", c->seconds, c->seconds_lift,
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
