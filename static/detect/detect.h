@@ -40,9 +40,11 @@ typedef struct {
     uint8_t confidence; /* detect_confidence */
     char id[20];        /* stable */
     char *location;     /* in words */
+    const char *symbol; /* that the linker knows the variable by; NULL: it is none, or has none */
     char *key;          /* the same without what a rebuild changes */
     char *about;        /* where the object comes from: "allocated by f at file:line"; NULL */
     uint32_t size;      /* bytes */
+    bool benign;        /* a note says that it is meant */
     const char *why;    /* why the accesses are not ordered */
     const char *reasons[DETECT_REASONS];
     uint32_t reason_count;
@@ -57,6 +59,7 @@ typedef VEC(detect_warning) detect_warnings;
 
 typedef struct {
     uint64_t pairs, pairs_atomic, pairs_ordered, pairs_guarded, pairs_disjoint, pairs_racing;
+    uint64_t pairs_skipped; /* of groups of accesses that are in warnings already, on objects with very many pairs */
     uint64_t pairs_handed; /* on objects whose address is handed over in order */
     uint32_t places_shared;
     uint64_t accesses_typed, accesses_untyped; /* that make no pairs by place: those that are paired by member, and those by nothing */
@@ -67,6 +70,8 @@ typedef struct detect detect;
 
 typedef struct {
     const struct detect_suppressions *suppressions; /* or NULL */
+    bool (*readable)(void *with, const char *text, char *to, size_t size); /* names of C++ as the source has them; false: none in it */
+    void *with;
     bool decide; /* keep what is decided about each access: detect_decisions. Requires hb_options.notes */
 } detect_options;
 

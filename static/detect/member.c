@@ -311,6 +311,7 @@ static void report(search *s, const detect_member *of, const best_pair *best)
     char text[300];
     detect_member_name(of, text, sizeof text);
     w.location = base_format("%s", text);
+    w.benign = detect_member_noted(d, of);
     w.key = base_format("any %s", text);
     w.about = base_format("of an object that is not known");
     for (uint32_t c = 0; c < s->classes.len && d->decider; c++)

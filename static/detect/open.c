@@ -15,10 +15,8 @@ static void free_warning(detect_warning *w)
 static void drop_suppressed(detect *d)
 {
     uint32_t kept = 0;
-    detect_notes notes = {0};
-    detect_notes_open(d, &notes);
     for (uint32_t i = 0; i < d->warnings.len; i++) {
-        bool suppressed = detect_suppressed(d, &d->warnings.data[i]), benign = detect_is_benign(&notes, &d->warnings.data[i]);
+        bool suppressed = detect_suppressed(d, &d->warnings.data[i]), benign = detect_is_benign(d, &d->warnings.data[i]);
         if (suppressed || benign) {
             d->stats.suppressed += suppressed;
             d->stats.benign += benign && !suppressed;
@@ -28,7 +26,6 @@ static void drop_suppressed(detect *d)
         }
     }
     d->warnings.len = kept;
-    vec_free(&notes);
 }
 
 detect *detect_open(hb *h, const pta *p, const pta_program *program, const detect_options *options)
@@ -38,6 +35,7 @@ detect *detect_open(hb *h, const pta *p, const pta_program *program, const detec
     d->p = p;
     d->program = program;
     d->options = *options;
+    detect_notes_open(d);
     detect_types_open(d);
     detect_declared_open(d);
     detect_decide_open(d);
@@ -58,6 +56,7 @@ void detect_close(detect *d)
     detect_decide_close(d);
     detect_declared_close(d);
     detect_names_close(d);
+    vec_free(&d->notes);
     free(d->types);
     free(d);
 }

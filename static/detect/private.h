@@ -5,6 +5,11 @@
 #include "static/detect/detect.h"
 #include "static/pointer/map.h"
 
+typedef struct { /* what a module says to be meant: benign.c */
+    const char *text;
+    size_t len;
+} detect_note;
+
 struct detect {
     hb *h;
     const pta *p;
@@ -17,6 +22,7 @@ struct detect {
     struct detect_decider *decider; /* or NULL */
     struct detect_declarations *declared; /* declared.c */
     struct detect_names *names; /* name.c; made on first use */
+    VEC(detect_note) notes; /* benign.c */
 };
 typedef struct detect_decider detect_decider;
 
@@ -113,13 +119,12 @@ void detect_members(detect *d, const hb_numbers *origins_of);
 void detect_deadlocks(detect *d);
 void detect_identify(detect *d);
 bool detect_suppressed(const detect *d, const detect_warning *w);
-typedef struct { /* benign.c: what a module says to be meant */
-    const char *text;
-    size_t len;
-} detect_note;
-typedef VEC(detect_note) detect_notes;
-void detect_notes_open(const detect *d, detect_notes *out);
-bool detect_is_benign(const detect_notes *notes, const detect_warning *w);
+/* benign.c */
+void detect_notes_open(detect *d);
+/* Whether a note says of a place, or of the member that it is by declaration (or NULL), that races there are meant, by type. */
+bool detect_place_noted(const detect *d, const pta_place *place, const detect_known *member);
+bool detect_member_noted(const detect *d, const detect_member *m);
+bool detect_is_benign(const detect *d, const detect_warning *w);
 
 typedef struct {
     const hb_place *place[2];

@@ -24,6 +24,7 @@ typedef struct { /* accesses of a group that nothing tells apart */
     int cost;        /* the least that it adds to the rank of a pair */
     uint32_t taken;  /* the lock under which its object was taken out of where others can find it, or HB_NONE */
     uint32_t first, count; /* members */
+    bool asked, in_child, unmapped; /* once asked: all of them are so (process.c) */
     uint32_t next;   /* class of the group, or HB_NONE: while they are made */
 } class;
 
@@ -83,6 +84,7 @@ typedef struct {
     detect_guards guards;
     detect_companies companies;
     hb_numbers *origins_of; /* per instance */
+    uint64_t pairs_before; /* those of the objects before */
 } search;
 
 static void find_origins(search *s)
@@ -272,9 +274,26 @@ static void judge(group *a, group *b, detect_verdict verdict)
     if (b->verdict < verdict) b->verdict = (uint8_t)verdict;
 }
 
-/* Two members that nothing tells apart; false: there are none. */
-static bool find_members(search *s, const class *a, const class *b, const member **ma, const member **mb)
+static void ask_process(const search *s, class *c)
 {
+    if (c->asked) return;
+    c->asked = c->in_child = c->unmapped = true;
+    for (uint32_t i = c->first; i != HB_NONE && (c->in_child || c->unmapped); i = s->members.data[i].next) {
+        const member *m = &s->members.data[i];
+        c->in_child = c->in_child && hb_in_child(s->d->h, &s->touches[m->touch]);
+        c->unmapped = c->unmapped && !hb_is_mapped(s->d->h, place_of(s, m));
+    }
+}
+
+/* Two members that nothing tells apart; false: there are none. */
+static bool find_members(search *s, class *a, class *b, const member **ma, const member **mb)
+{
+    ask_process(s, a);
+    ask_process(s, b);
+    if (a->unmapped && (a->in_child || b->in_child)) { /* what hb_separate says of each two of them */
+        s->d->stats.pairs_disjoint += (uint64_t)a->count * b->count;
+        return false;
+    }
     for (uint32_t i = a->first; i != HB_NONE; i = s->members.data[i].next)
         for (uint32_t k = b->first; k != HB_NONE; k = s->members.data[k].next) {
             *ma = &s->members.data[i];
@@ -329,7 +348,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
     uint32_t end_a = a->first + a->count, end_b = b->first + b->count;
     bool found = false;
     for (uint32_t i = a->first; i < end_a; i++) {
-        const class *ca = &s->classes.data[i];
+        class *ca = &s->classes.data[i];
         uint64_t meets = a->in_frame ? UINT64_MAX : detect_company_meetings(d, &s->companies, ca->stance, b->company);
         for (uint32_t k = ga == gb ? i : b->first; k < end_b; k++) {
             uint64_t ordered = 0;
@@ -338,7 +357,7 @@ static bool races(search *s, uint32_t ga, uint32_t gb, int least, detect_warning
             d->stats.pairs_ordered += ordered;
             if (ordered) judge(a, b, DETECT_ORDERED);
             if (k == end_b) break;
-            const class *cb = &s->classes.data[k];
+            class *cb = &s->classes.data[k];
             const char *why = NULL;
             if (detect_same_thread(s->origins, ca->origin, cb->origin)) continue;
             d->stats.pairs++;
@@ -423,7 +442,11 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
 {
     detect *d = s->d;
     detect_known as;
-    detect_name(d, &place->place, declared_as(s, accesses, &as) ? &as : NULL, &w->location, &w->key, &w->about);
+    const detect_known *of_member = declared_as(s, accesses, &as) ? &as : NULL;
+    detect_name(d, &place->place, of_member, &w->location, &w->key, &w->about);
+    const pta_site *site = &d->program->sites.data[place->place.site];
+    if (site->kind == PTA_STATIC || site->kind == PTA_TLS) w->symbol = site->name;
+    w->benign = detect_place_noted(d, &place->place, of_member);
     w->accesses = base_alloc(2 * sizeof *w->accesses);
     memcpy(w->accesses, accesses, 2 * sizeof *accesses);
     w->access_count = 2;
@@ -442,10 +465,12 @@ static void report(search *s, detect_warning *w, const detect_access accesses[2]
         return;
     }
     detect_warning *shown = &d->warnings.data[*known], other = *w;
+    const bool benign = shown->benign && w->benign;
     if (w->rank < shown->rank) {
         other = *shown;
         *shown = *w;
     }
+    shown->benign = benign;
     free(other.location);
     free(other.key);
     free(other.about);
@@ -474,6 +499,8 @@ static bool is_settled(const group *g, int least)
     return g->found && g->best.rank <= least + GOOD;
 }
 
+enum { MOST_PAIRS = 1 << 25 }; /* of one object, until only those are looked for that are in no warning yet */
+
 static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
 {
     group *ga = &s->groups.data[a], *gb = &s->groups.data[b];
@@ -493,6 +520,11 @@ static void pair_groups(search *s, found_pair *pairs, uint32_t a, uint32_t b)
         s->d->stats.pairs++;
         s->d->stats.pairs_ordered++;
         judge(ga, gb, DETECT_ORDERED);
+        return;
+    }
+    /* Who races is told of already, and where there are so many pairs a surer one of them is hardly worth the time. */
+    if (s->d->stats.pairs - s->pairs_before > MOST_PAIRS && ga->found && gb->found) {
+        s->d->stats.pairs_skipped++;
         return;
     }
     int unsure = detect_rank_unsure(), fa = ga->floor, fb = gb->floor;
@@ -538,6 +570,7 @@ static void search_object(search *s, uint32_t first, uint32_t end)
     found_pair *pairs = base_alloc_zero(s->groups.len, sizeof *pairs);
     group_start *starts = base_alloc(s->groups.len * sizeof *starts);
     s->d->stats.places_shared++;
+    s->pairs_before = s->d->stats.pairs;
     for (uint32_t g = 0; g < s->groups.len; g++)
         starts[g] = (group_start){s->groups.data[g].extent->low, g};
     if (s->groups.len) qsort(starts, s->groups.len, sizeof *starts, by_low);

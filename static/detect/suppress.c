@@ -1,5 +1,6 @@
 /* What the user does not want to see. ThreadSanitizer's syntax: lines `race:PATTERN` and `deadlock:PATTERN`, where the pattern,
- * with `*` for anything, is looked for in function names, file names and, for races, variable names; `^` and `$` pin its ends.
+ * with `*` for anything, is looked for in function names, file names and, for races, variable names; `^` and `$` pin its ends. Names
+ * of C++ may be written as they are in the source or mangled.
  * Lines of other kinds are theirs (`thread:`, `mutex:`, ...) and mean nothing here; `#` begins a comment. */
 #include "static/detect/private.h"
 
@@ -92,19 +93,40 @@ static bool matches(const char *pattern, const char *text)
     return found;
 }
 
+/* A name, or what it is in the source. */
+static bool names(const detect *d, const char *pattern, const char *name)
+{
+    char readable[4096];
+    if (!name) return false;
+    if (matches(pattern, name)) return true;
+    return strstr(name, "_Z") && d->options.readable && d->options.readable(d->options.with, name, readable, sizeof readable) &&
+           matches(pattern, readable);
+}
+
+/* The location as it is called, and by the variable's symbol, which says its namespace or class. */
+static bool names_location(const detect *d, const char *pattern, const detect_warning *w)
+{
+    if (names(d, pattern, w->location) || names(d, pattern, w->symbol)) return true;
+    if (!w->symbol || strncmp(w->symbol, "_Z", 2)) return false;
+    char *whole = base_format("%s%s", w->symbol, w->location + strcspn(w->location, ".[+ "));
+    bool found = names(d, pattern, whole);
+    free(whole);
+    return found;
+}
+
 bool detect_suppressed(const detect *d, const detect_warning *w)
 {
     const detect_suppressions *s = d->options.suppressions;
     for (uint32_t r = 0; s && r < s->rules.len; r++) {
         const rule *of = &s->rules.data[r];
         if (of->deadlock != (w->kind == DETECT_DEADLOCK)) continue;
-        if (matches(of->pattern, w->location)) return true;
+        if (names_location(d, of->pattern, w)) return true;
         for (uint32_t i = 0; i < w->access_count; i++) {
             image_frame frames[16];
             uint32_t n = image_frames_at(detect_image(d, w->accesses[i].func), w->accesses[i].addr, frames, 16);
-            if (matches(of->pattern, d->program->funcs.data[w->accesses[i].func].name)) return true;
+            if (names(d, of->pattern, d->program->funcs.data[w->accesses[i].func].name)) return true;
             for (uint32_t f = 0; f < n; f++)
-                if (matches(of->pattern, frames[f].function) || matches(of->pattern, frames[f].at.file)) return true;
+                if (names(d, of->pattern, frames[f].function) || matches(of->pattern, frames[f].at.file)) return true;
         }
     }
     return false;

@@ -271,6 +271,7 @@ void hb_calls_close(hb *h)
         hb_afters_free(&h->funcs[f]);
         free(h->funcs[f].calls);
         free(h->funcs[f].access_of);
+        free(h->funcs[f].in_child);
         vec_free(&h->funcs[f].returns);
         vec_free(&h->funcs[f].waits);
     }

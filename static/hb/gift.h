@@ -47,6 +47,10 @@ bool hb_numbers_joined(hb *h, uint32_t creator, const hb_touch *a, uint32_t thre
 /* The access cannot be at that place: it lies in front of all that it may reach. */
 bool hb_numbers_behind(hb *h, uint32_t origin, const hb_touch *t, const hb_place *p);
 bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b);
+/* A thread that is created with a constant never comes to a point, or over an edge: a branch on it says so. */
+bool hb_constant_never(hb *h, uint32_t origin, hb_point at);
+bool hb_constant_closes(hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge); /* requires hb_has_constant */
+bool hb_has_constant(const hb *h, uint32_t origin);
 
 
 /* --- joined.c ---- */

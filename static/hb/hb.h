@@ -230,6 +230,9 @@ hb_typed hb_type_at(const image_type *type, uint64_t offset, uint32_t width);
 /* The code of a function accesses a variable of its frame, that of its own activation; another thread has another. */
 bool hb_own_frame(const hb *h, const hb_touch *t, const hb_place *p);
 /* Two accesses, each by an origin, of places that look alike, but never to the same bytes, or never at the same time. */
+/* An access in the child of a fork is separate from all others, but to what may be mapped. */
+bool hb_in_child(const hb *h, const hb_touch *t);
+bool hb_is_mapped(const hb *h, const hb_place *place);
 bool hb_separate(hb *h, uint32_t x, const hb_touch *a, const hb_place *pa, uint32_t y, const hb_touch *b, const hb_place *pb);
 
 /* The access is a load that a loop repeats until it finds what it waits for, in a variable that others change atomically. */

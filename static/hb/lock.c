@@ -409,6 +409,8 @@ void hb_locks_close(hb *h)
         vec_free(&l->releases);
         free(l->blocks);
         free(l->steps);
+        free(l->stores);
+        free(l->store_places);
         if (!h->locks->optional) lock_sparse_free(l->sparse);
     }
     free(h->locks->instances);

@@ -39,6 +39,10 @@ typedef struct {
     uint32_t gain;  /* held at its end when none is held on entry; LOCKSET_ALL: the end is not reached */
     VEC(lock_release) releases;
     uint32_t *blocks; /* per block: held on entry to it */
+    uint32_t *stores; /* numbers of its accesses that may store to a lock that is made of atomics; of those with has_spin, once asked */
+    uint32_t *store_places; /* of these: lock_places_number */
+    uint32_t store_count;
+    bool has_stores;
     lock_step *steps; /* per call; NULL: none yet */
     lock_sparse *sparse; /* of those that matter; NULL: none yet. With `optional` those of the certain ones, which own them */
 } lock_instance;

@@ -157,6 +157,33 @@ bool hb_is_spin(const hb *h, const pta_place *place)
     return false;
 }
 
+/* Asked once: the flow comes by many times. */
+static const lock_instance *spin_stores(hb *h, uint32_t instance)
+{
+    lock_instance *l = &h->locks->instances[instance];
+    if (l->has_stores) return l;
+    l->has_stores = true;
+    uint32_t func = h->instances[instance].func, count;
+    const pta_access *accesses = pta_accesses(h->program, func, &count);
+    pta_places places = {0};
+    hb_numbers found = {0}, numbers = {0};
+    for (uint32_t a = 0; a < count; a++) {
+        if (!(accesses[a].flags & IR_WRITE) || accesses[a].flags & (IR_FRAME | IR_COND)) continue; /* cmpxchg does not let go */
+        pta_access_places_in(h->p, instance, &accesses[a], &places);
+        bool spin = false;
+        for (uint32_t i = 0; i < places.len && !spin; i++)
+            spin = hb_is_spin(h, &places.data[i]);
+        if (!spin) continue;
+        vec_push(&found, a);
+        vec_push(&numbers, lock_places_number(h, &places));
+    }
+    vec_free(&places);
+    l->stores = found.data;
+    l->store_places = numbers.data;
+    l->store_count = found.len;
+    return l;
+}
+
 /* Stores to locks that are made of atomics. */
 static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo, uint32_t hi)
 {
@@ -164,23 +191,17 @@ static uint32_t after_stores(hb *h, uint32_t instance, uint32_t set, uint32_t lo
     uint32_t func = h->instances[instance].func, count;
     const ir_func *ir = hb_code(h, func)->ir;
     const pta_access *accesses = pta_accesses(h->program, func, &count);
-    pta_places places = {0};
-    for (uint32_t a = 0; a < count; a++) {
-        if (accesses[a].insn < lo || accesses[a].insn >= hi || !(accesses[a].flags & IR_WRITE) || accesses[a].flags & IR_FRAME) continue;
-        pta_access_places_in(h->p, instance, &accesses[a], &places);
-        bool spin = false;
-        for (uint32_t i = 0; i < places.len && !spin; i++)
-            spin = hb_is_spin(h, &places.data[i]);
-        uint32_t v = hb_access_ir(h, func, accesses[a].insn, accesses[a].flags);
-        if (!spin || !v) continue;
-        bool tries = accesses[a].flags & IR_COND; /* cmpxchg does not let go */
-        if (tries) continue;
+    const lock_instance *l = spin_stores(h, instance);
+    for (uint32_t s = 0; s < l->store_count; s++) {
+        const pta_access *access = &accesses[l->stores[s]];
+        if (access->insn < lo || access->insn >= hi) continue;
+        uint32_t v = hb_access_ir(h, func, access->insn, access->flags);
+        if (!v) continue;
         value_sum sum = value_address(ir, &ir->insns[v]);
         lock_name name;
-        lock_name_address(h, func, &sum, lock_places_number(h, &places), false, &name);
+        lock_name_address(h, func, &sum, l->store_places[s], false, &name);
         set = lock_release_named(h, instance, set, &name);
     }
-    vec_free(&places);
     return set;
 }
 

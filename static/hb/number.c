@@ -576,6 +576,32 @@ bool hb_constants_apart(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const 
     return d >= nb.wide && na.each - d >= na.wide;
 }
 
+/* The same of one thread: a point, or an edge, that it never comes to with the constant it was created with. */
+bool hb_constant_never(hb *h, uint32_t origin, hb_point at)
+{
+    int64_t value;
+    if (!part_constant(h, origin, 0, &value) || !hb_instance_code(h, at.instance)) return false;
+    number_set s = entry_set(h, origin, at.instance);
+    walk_up(h, origin, at, &s);
+    return s.never;
+}
+
+bool hb_constant_closes(hb *h, uint32_t origin, uint32_t instance, uint32_t from, uint32_t edge)
+{
+    const lift_func *f = hb_instance_code(h, instance);
+    value_condition c;
+    number_set s = {0};
+    if (f->blocks[from].end_kind != END_BRANCH || !value_test(f->ir, from, f->edges[edge].kind == EDGE_TAKEN, &c) || !c.a || c.b) return false;
+    refine(h, origin, instance, &c, &s);
+    return s.never;
+}
+
+bool hb_has_constant(const hb *h, uint32_t origin)
+{
+    int64_t value;
+    return part_constant(h, origin, 0, &value);
+}
+
 /* Only threads of few numbers access what their creator does, and it has joined each of them. */
 bool hb_numbers_joined(hb *h, uint32_t x, const hb_touch *a, uint32_t y, const hb_touch *b)
 {

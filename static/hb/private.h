@@ -36,6 +36,7 @@ typedef struct { /* what hb knows of a function, whoever runs it */
     uint8_t reached; /* the same of all its blocks */
     hb_after **after; /* per call; made on first use, and each of them, too */
     hb_numbers waits; /* branches on atomic variables (hb_wait_mark); instructions that load them */
+    uint64_t *in_child;  /* of one that forks, bits per block: behind the edges on which it is the child (process.c); made on first use */
     uint32_t *access_of; /* per machine instruction: its first IR_ACCESS, 0: none; made on first use */
     hb_numbers returns; /* its IR_RET and IR_TAIL: hb_returns */
     bool has_returns;

@@ -12,23 +12,32 @@ static const char *callee_name(const hb *h, const hb_call *call)
     return func == PTA_NO_FUNC ? "" : h->program->funcs.data[func].name;
 }
 
-static bool is_in_child(const hb *h, hb_point at)
+/* Found once for each function: many pairs ask. */
+static const uint64_t *child_blocks(const hb *h, uint32_t instance)
 {
-    const lift_func *f = hb_instance_code(h, at.instance);
-    const hb_func *own = &h->funcs[h->instances[at.instance].func];
+    const lift_func *f = hb_instance_code(h, instance);
+    hb_func *own = &h->funcs[h->instances[instance].func];
+    if (own->in_child) return own->in_child;
     hb_edges edges = {0};
-    bool found = false;
-    for (uint32_t c = 0; own->forks && c < own->call_count && !found; c++) {
+    own->in_child = base_alloc_zero(f->block_count / 64 + 1, sizeof *own->in_child);
+    for (uint32_t c = 0; c < own->call_count; c++) {
         if (strcmp(callee_name(h, &own->calls[c]), "fork") || !own->calls[c].value) continue;
         vec_clear(&edges);
-        hb_success_edges(h, at.instance, &own->calls[c], SYNC_ZERO, &edges);
-        for (uint32_t i = 0; i < edges.len && !found; i++) {
+        hb_success_edges(h, instance, &own->calls[c], SYNC_ZERO, &edges);
+        for (uint32_t i = 0; i < edges.len; i++) {
             uint32_t to = f->edges[edges.data[i].edge].to;
-            found = f->blocks[to].pred_count == 1 && ir_dominates(f->ir, to, hb_block_of(f, at.insn));
+            for (uint32_t block = 0; f->blocks[to].pred_count == 1 && block < f->block_count; block++)
+                if (ir_dominates(f->ir, to, block)) hb_set(own->in_child, block);
         }
     }
     vec_free(&edges);
-    return found;
+    return own->in_child;
+}
+
+static bool is_in_child(const hb *h, hb_point at)
+{
+    if (!h->funcs[h->instances[at.instance].func].forks) return false;
+    return hb_bit(child_blocks(h, at.instance), hb_block_of(hb_instance_code(h, at.instance), at.insn));
 }
 
 /* Whether an object may be in memory that processes share. */
@@ -53,6 +62,16 @@ static bool is_mapped(const hb *h, const pta_place *place)
 bool hb_processes_apart(const hb *h, hb_point a, hb_point b, const hb_place *place)
 {
     return (is_in_child(h, a) || is_in_child(h, b)) && !is_mapped(h, &place->place);
+}
+
+bool hb_in_child(const hb *h, const hb_touch *t)
+{
+    return is_in_child(h, (hb_point){t->instance, t->insn});
+}
+
+bool hb_is_mapped(const hb *h, const hb_place *place)
+{
+    return is_mapped(h, &place->place);
 }
 
 /* A shared mapping of a file: the call that makes it. */

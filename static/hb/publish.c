@@ -2,8 +2,10 @@
  * zero, is set by one thread, and is found set by another (`while (!ready) pthread_cond_wait(...)`, `while (!atomic_load(&ready))`).
  *
  * What comes before all posts, in the one thread that posts, comes before what can only be reached over a wait. A variable counts
- * when it is atomic, or when all who set it and the one who looks hold one lock. Channels are those of channel.c. */
+ * when it is atomic, or when all who set it and the one who looks hold one lock. Channels are those of channel.c. Threads that run one
+ * function with different constants are told apart by its branches on them: who posts, and who waits. */
 #include "static/hb/channel.h"
+#include "static/hb/gift.h"
 #include "static/hb/lock.h"
 
 typedef struct {
@@ -20,6 +22,8 @@ typedef struct {
     hb_region posted;       /* what may run behind a post */
     hb_region *unwaited;    /* per origin: what may run without having waited */
     bool *has_unwaited;
+    hb *h;        /* while a walk asks */
+    bool constant; /* whose thread is created with a constant */
 } token;
 
 struct hb_tokens {
@@ -324,7 +328,7 @@ static void find_poster(hb *h, token *t)
     bool several = false;
     for (uint32_t i = 0; i < t->posts.len; i++)
         for (uint32_t o = 0; o < h->origins.len; o++) {
-            if (!hb_bit(h->origins.data[o].self, t->posts.data[i].instance)) continue;
+            if (!hb_bit(h->origins.data[o].self, t->posts.data[i].instance) || hb_constant_never(h, o, t->posts.data[i])) continue;
             several |= t->poster != HB_NONE && t->poster != o;
             t->poster = o;
         }
@@ -392,7 +396,7 @@ static bool cuts(const hb_walk *w, uint32_t instance, const hb_call *call)
 static bool closes(const hb_walk *w, uint32_t instance, uint32_t from, uint32_t edge)
 {
     const token *t = w->with;
-    return hb_edges_have(&t->edges, instance, from, edge);
+    return hb_edges_have(&t->edges, instance, from, edge) || (t->constant && hb_constant_closes(t->h, w->origin, instance, from, edge));
 }
 
 /* The point can only be reached over a wait. */
@@ -400,6 +404,9 @@ static bool has_waited(hb *h, token *t, uint32_t origin, hb_point at)
 {
     if (h->origins.data[origin].kind > HB_THREAD) return false;
     if (!t->has_unwaited[origin]) {
+        t->h = h;
+        t->constant = hb_has_constant(h, origin);
+        if (t->constant) add_number(&t->cutters, h->origins.data[origin].instance);
         hb_walk walk = {.cuts = cuts, .closes = closes, .with = t, .cutters = t->cutters.data, .cutter_count = t->cutters.len,
                         .origin = origin};
         hb_point start = {h->origins.data[origin].instance, HB_NONE};

@@ -106,6 +106,8 @@ struct image {
     bool has_build_id;    /* false: build_id is the hash */
     bool has_symtab;      /* false: stripped, with no separate debug file found */
     bool has_debug;       /* DWARF is there */
+    bool is_static;       /* a program that no loader adds libraries to */
+    uint64_t libc;        /* of such a program: where the code of its C library (and libgomp) begins; 0: none, or no names */
     uint64_t entry;       /* e_entry, or 0 */
     uint64_t tls_size;    /* bytes of the module's TLS block, aligned: x at TLS offset o is at fs:[o - tls_size] in an
                              executable */

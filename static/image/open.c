@@ -33,6 +33,15 @@ static image_kind kind_of(const image *img)
     return IMAGE_SHARED;
 }
 
+static bool is_static(const image *img)
+{
+    const elf_file *file = &img->private->file;
+    bool is = img->kind <= IMAGE_PIE && !img->needed_count;
+    for (uint32_t i = 0; i < file->segment_count && is; i++)
+        is = file->segments[i].p_type != PT_INTERP;
+    return is;
+}
+
 /* Takes `owned` (which may be nothing) in any case. `look_around`: separate debug files may be searched. */
 static int open_bytes(const char *path, const char *member, const void *bytes, size_t size, file_bytes owned,
                       bool look_around, image **out, race_error *error)
@@ -53,6 +62,7 @@ static int open_bytes(const char *path, const char *member, const void *bytes, s
     if (!result) {
         dynamic_read(img);
         img->kind = kind_of(img);
+        img->is_static = is_static(img);
         result = img->kind == IMAGE_OBJECT ? layout_object(img, error) : layout_linked(img, error);
     }
     if (result) {

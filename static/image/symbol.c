@@ -289,13 +289,45 @@ static uint32_t merge_equal(image_symbol *symbols, uint32_t count)
     return out;
 }
 
-/* Which of several symbols at one address names it best; higher is better. */
-static unsigned rank(const image_symbol *s)
+/* Whether a function is one of those that the code of the C library, or of OpenMP's in front of it, may begin with. */
+static bool may_begin(const image *img, const image_symbol *s)
 {
+    static const char *const first[] = {"__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main"};
+    static const char *const openmp[] = {"GOMP_", "gomp_", "omp_", "__kmp"};
+    if (s->type != IMAGE_SYM_FUNC || s->bind == IMAGE_BIND_LOCAL || s->addr < img->entry) return false; /* in front are rare parts */
+    for (unsigned k = 0; k < sizeof first / sizeof *first; k++)
+        if (!strcmp(s->name, first[k])) return true;
+    for (unsigned k = 0; k < sizeof openmp / sizeof *openmp; k++)
+        if (!strncmp(s->name, openmp[k], strlen(openmp[k]))) return true;
+    return false;
+}
+
+/* The C library comes last, behind the program and its own libraries, and begins with what start-up code asks for first. */
+static uint64_t find_libc(const image *img, uint32_t count)
+{
+    uint64_t lowest = 0;
+    bool any = false;
+    for (uint32_t i = 0; img->is_static && i < count; i++) {
+        any |= !strcmp(img->symbols[i].name, "__libc_start_main");
+        if (may_begin(img, &img->symbols[i]) && (!lowest || img->symbols[i].addr < lowest)) lowest = img->symbols[i].addr;
+    }
+    return any ? lowest : 0;
+}
+
+/* Which of several symbols at one address names it best; higher is better. Of the names of a C library, it is the one that
+ * programs know: pthread_join, not ___pthread_join, which are weak or global as it happens. */
+static unsigned rank(const image *img, const image_symbol *s)
+{
+    enum { UNDERSCORES = 4 };
     static const unsigned by_type[] = {[IMAGE_SYM_FUNC] = 3, [IMAGE_SYM_IFUNC] = 3, [IMAGE_SYM_OBJECT] = 2};
     static const unsigned by_bind[] = {[IMAGE_BIND_GLOBAL] = 2, [IMAGE_BIND_WEAK] = 1};
     unsigned type = s->type < sizeof by_type / sizeof *by_type ? by_type[s->type] : 0;
-    return type * 8 + (s->size ? 4u : 0) + by_bind[s->bind];
+    unsigned plain = by_bind[s->bind];
+    if (img->libc && s->addr >= img->libc) {
+        size_t front = strspn(s->name, "_");
+        plain = UNDERSCORES - (front < UNDERSCORES ? (unsigned)front : UNDERSCORES);
+    }
+    return type * 16 + (s->size ? 8u : 0) + plain;
 }
 
 static int rank_compare(const void *a, const void *b)
@@ -311,7 +343,7 @@ static void map_symbols(image *img, uint32_t count)
     range *ranges = base_alloc(count * sizeof *ranges);
     uint32_t used = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (img->symbols[i].size) ranges[used++] = (range){img->symbols[i].addr, rank(&img->symbols[i]), i};
+        if (img->symbols[i].size) ranges[used++] = (range){img->symbols[i].addr, rank(img, &img->symbols[i]), i};
     for (uint32_t first = 0, last; first < used; first = last) {
         for (last = first + 1; last < used && ranges[last].start == ranges[first].start;)
             last++;
@@ -333,7 +365,7 @@ static void choose_best(image *img, uint32_t count)
         uint32_t *last = in->best_count ? &in->best_symbols[in->best_count - 1] : NULL;
         if (!last || img->symbols[*last].addr != img->symbols[i].addr)
             in->best_symbols[in->best_count++] = i;
-        else if (rank(&img->symbols[i]) > rank(&img->symbols[*last]))
+        else if (rank(img, &img->symbols[i]) > rank(img, &img->symbols[*last]))
             *last = i;
     }
 }
@@ -359,6 +391,7 @@ void symbols_read(image *img)
     img->symbol_count = kept + merge_equal(img->symbols + kept, list.len - plain);
     in->plain_symbols = kept;
     vec_free(&list);
+    img->libc = find_libc(img, kept);
     map_symbols(img, kept);
     choose_best(img, kept);
 }

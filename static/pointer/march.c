@@ -7,7 +7,7 @@
 #include "static/pointer/generate.h"
 #include "static/pointer/offset.h"
 
-enum { MEMBERS = 24, NO_CYCLE = 0 };
+enum { MEMBERS = 24, NO_CYCLE = 0, MOST_STEP = 1 << 24 };
 
 typedef struct {
     uint32_t from, to;
@@ -127,17 +127,18 @@ static void measure(cycle *c)
         c->stride = offset_gcd((uint64_t)(c->least[0][s->from] + s->delta - c->least[0][s->to]), c->stride);
         c->stride = offset_gcd(s->stride, c->stride);
     }
+    if (c->stride) c->stride = offset_fit(c->stride);
 }
 
-/* Whether all copies of a cycle go up, by something that is not too much. */
+/* Whether all copies of a cycle go up. */
 static bool is_march(const cycle *c)
 {
-    return c->count <= MEMBERS && c->stride && c->stride < OFFSET_MAX_STRIDE;
+    return c->count <= MEMBERS && c->stride;
 }
 
 static bool goes_up(const pta_stmt *s)
 {
-    return s->stride < PTA_BACK && s->src.delta >= 0 && s->src.delta < OFFSET_MAX_STRIDE;
+    return s->stride < PTA_BACK && s->src.delta >= 0 && s->src.delta < MOST_STEP;
 }
 
 /* The cycles by their groups; those that do not march have no members. */

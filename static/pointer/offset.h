@@ -121,10 +121,13 @@ static inline int64_t offset_least(offset_t place) /* of a class without windows
     return level == 1 ? 0 : 1ll << (level + 1);
 }
 
-/* A divisor of a stride that can be written. */
+/* A divisor of a stride that can be written: the largest, if it is found soon, so that the members of large elements stay apart. */
 static inline uint64_t offset_fit(uint64_t stride)
 {
+    enum { SOON = 64 };
     if (stride < OFFSET_MAX_STRIDE) return stride;
+    for (uint64_t part = stride / OFFSET_MAX_STRIDE + 1, end = part + SOON; part < end; part++)
+        if (stride % part == 0) return stride / part;
     return (stride & -stride) < OFFSET_MAX_STRIDE ? stride & -stride : OFFSET_MAX_STRIDE / 2 + 1;
 }
 

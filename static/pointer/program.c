@@ -288,6 +288,54 @@ static void link_object(pta_program *program, uint32_t m)
     }
 }
 
+/* Whether a function of a program that is linked statically is of the libraries that are known at their interface: behind the start
+ * of the C library everything is. In front of it is also the library of C++, whose names nobody else has. */
+static bool is_library(const image *img, uint64_t addr, const image_symbol *symbol)
+{
+    static const char *const reserved[] = {"abort", "pthread_", "__pthread_", "__cxa_", "_Znw", "_Zna",
+                                           "_Zdl", "_Zda", "_ZNSt", "_ZNKSt", "_ZSt", "_Unwind_"};
+    if (addr >= img->libc) return true;
+    if (!symbol || symbol->bind == IMAGE_BIND_LOCAL || image_function_at(img, addr) || !model_find(symbol->name)) return false;
+    for (unsigned i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (!strncmp(symbol->name, reserved[i], strlen(reserved[i])))
+            return symbol->bind != IMAGE_BIND_WEAK || strncmp(symbol->name, "_ZN", 3); /* else a template of the program's own */
+    return false;
+}
+
+/* A library's function is what it would be if it were linked dynamically, whatever its code does: of its names the plainest that
+ * has a model. */
+static uint32_t library_func(pta_program *program, const image *img, uint64_t addr)
+{
+    const image_symbol *best = image_symbol_at(img, addr), *symbol = best;
+    uint32_t func = best ? program_import(program, best->name) : PTA_NO_FUNC;
+    while (symbol && symbol > img->symbols && symbol[-1].addr == addr)
+        symbol--;
+    for (; func == PTA_NO_FUNC && symbol && symbol < img->symbols + img->symbol_count && symbol->addr == addr; symbol++)
+        func = program_import(program, symbol->name);
+    return func == PTA_NO_FUNC ? program->unknown : func;
+}
+
+static void link_libraries(pta_program *program, uint32_t m)
+{
+    const lift_module *module = program->modules[m];
+    const image *img = module->img;
+    module_map *map = &program->maps->modules[m];
+    for (uint32_t f = 0; img->libc && f < module->func_count; f++) {
+        uint64_t entry = module->funcs[f]->entry;
+        const image_symbol *symbol = image_symbol_at(img, entry);
+        if (!is_library(img, entry, symbol)) continue;
+        map->chosen[f] = library_func(program, img, entry);
+        map->chosen[module->func_count + f] = program_function_site(program, map->chosen[f]);
+    }
+}
+
+uint32_t program_func_meant(const pta_program *program, uint32_t module, uint64_t entry)
+{
+    const lift_func *f = lift_func_at(program->modules[module], entry);
+    return !f ? PTA_NO_FUNC : program->modules[module]->img->libc ? program->maps->modules[module].chosen[f->id]
+                                                                  : program->maps->modules[module].first_func + f->id;
+}
+
 static void resolve_imports(pta_program *program, uint32_t m)
 {
     const image *img = program->modules[m]->img;
@@ -307,6 +355,8 @@ static void resolve_imports(pta_program *program, uint32_t m)
         uint32_t func = plt->target && *plt->name ? program_func_at(program, m, plt->target) : PTA_NO_FUNC;
         uint32_t site = func != PTA_NO_FUNC ? interposed(program, m, plt->name, NULL) : PTA_NO_SITE;
         if (site != PTA_NO_SITE && program->sites.data[site].kind == PTA_FUNCTION) func = program->sites.data[site].func;
+        if (img->libc && plt->target && !*plt->name && is_library(img, plt->target, image_symbol_at(img, plt->target)))
+            func = library_func(program, img, plt->target); /* chosen for the processor when the program starts: memcpy, strlen */
         map->plts[i] = func == PTA_NO_FUNC && plt->name && *plt->name ? program_import(program, plt->name) : func;
     }
 }
@@ -482,8 +532,10 @@ pta_program *pta_program_open_for(lift_module **modules, uint32_t count, int job
     program->maps->link = link_open(modules, count);
     for (uint32_t m = 0; m < count; m++)
         add_names(program, m);
-    for (uint32_t m = 0; m < count; m++)
+    for (uint32_t m = 0; m < count; m++) {
         link_object(program, m);
+        link_libraries(program, m);
+    }
     for (uint32_t m = 0; m < count; m++)
         resolve_imports(program, m);
     generate_all(program, jobs > 0 ? jobs : omp_get_max_threads());

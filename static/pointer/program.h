@@ -31,6 +31,8 @@ void program_prune(pta_program *program);
  * PTA_NO_FUNC: unknown. Not thread-safe. */
 uint32_t program_import(pta_program *program, const char *name);
 uint32_t program_func_at(const pta_program *program, uint32_t module, uint64_t entry); /* or PTA_NO_FUNC */
+/* The same, or what stands for it when it is of a library that is linked statically. */
+uint32_t program_func_meant(const pta_program *program, uint32_t module, uint64_t entry);
 uint32_t program_function_site(pta_program *program, uint32_t func); /* the site of its code; made on first use */
 
 /* --- model.c, model_name.c -------------------------------------------------------------------------------------------

@@ -182,6 +182,8 @@ typedef struct { /* the keys of one object while some are added */
     key_list *fresh;      /* new single ones, from `begin` on */
     uint32_t begin;
     offset_t class; /* the coarsest; 0: none */
+    uint64_t gap;    /* of the first `gap_of` single ones, known and fresh; 0: there are less than two */
+    uint32_t gap_of;
     const pta_shape *shape;
 } group;
 
@@ -205,6 +207,23 @@ static void group_cover(group *g, const pta_key *keys, uint32_t count)
             g->class = offset_join(g->class, key_offset(keys[i]), g->shape);
 }
 
+/* What divides all distances between the single places and one more. Asked with each that is added: of an array of large elements there
+ * may be very many. */
+static uint64_t group_gap(group *g, offset_t place)
+{
+    const pta_key *fresh = g->fresh->data + g->begin;
+    const uint32_t fresh_count = g->fresh->len - g->begin, all = g->singles + fresh_count;
+    const offset_t first = !all ? place : key_offset(g->singles ? g->known[0] : fresh[0]);
+    if (g->gap_of < g->singles) {
+        g->gap = gap(g->gap, first, g->known + g->gap_of, g->singles - g->gap_of);
+        g->gap_of = g->singles;
+    }
+    g->gap = gap(g->gap, first, fresh + (g->gap_of - g->singles), all - g->gap_of);
+    g->gap_of = all;
+    const pta_key own = place;
+    return gap(g->gap, first, &own, 1);
+}
+
 /* Keys come sorted. */
 static void group_add(group *g, pta_key key)
 {
@@ -220,7 +239,7 @@ static void group_add(group *g, pta_key key)
         if ((at < g->singles && g->known[at] == key) || (fresh_count && fresh[fresh_count - 1] == key)) return;
         uint64_t stride = 0;
         if (g->singles + fresh_count >= PTA_EXACT)
-            stride = gap(gap(0, place, g->known, g->singles), place, fresh, fresh_count);
+            stride = group_gap(g, place);
         if (!stride || stride >= OFFSET_MAX_STRIDE) {
             vec_push(g->fresh, key);
             return;

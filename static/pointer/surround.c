@@ -113,7 +113,7 @@ static void add_word(pta_program *program, uint32_t func, uint32_t m, const imag
         value = site == PTA_NO_SITE ? external_var(program, func)
                                     : address_var(program, func, site, (int32_t)reloc->addend, PTA_SAME);
     } else {
-        uint32_t callee = image_is_code(program->modules[m]->img, reloc->target) ? program_func_at(program, m, reloc->target)
+        uint32_t callee = image_is_code(program->modules[m]->img, reloc->target) ? program_func_meant(program, m, reloc->target)
                                                                                  : PTA_NO_FUNC;
         uint32_t n = callee == PTA_NO_FUNC ? address_places(&map->statics, (int64_t)reloc->target, places) : 0;
         value = program_new_var(program, func);
@@ -205,7 +205,7 @@ static void add_start(pta_program *program, uint32_t data)
         if (entry != PTA_NO_FUNC) program->funcs.data[entry].root = true;
         for (uint32_t i = 0; i < img->init_count; i++) {
             uint32_t init = program_func_at(program, m, img->init[i]);
-            if (init != PTA_NO_FUNC) program->funcs.data[init].root = program->funcs.data[init].at_load = true;
+            if (init != PTA_NO_FUNC && init == program_func_meant(program, m, img->init[i])) program->funcs.data[init].root = program->funcs.data[init].at_load = true;
         }
         add_initialisers(program, m);
         if (((has_program || has_main) && img->kind == IMAGE_SHARED) || exports_all(program, img)) continue;

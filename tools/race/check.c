@@ -195,6 +195,11 @@ static int find_pointers(check *c, const check_how *how, race_error *error)
     return pta_follow(c->result, c->program, &c->changes, error);
 }
 
+static bool readable(void *with, const char *text, char *to, size_t size)
+{
+    return names_show(with, text, to, size);
+}
+
 int check_analyse(check *c, const check_how *how)
 {
     race_error error;
@@ -213,7 +218,9 @@ int check_analyse(check *c, const check_how *how)
     c->seconds_order = now() - start;
     start = now();
     progress("races");
-    c->found = detect_open(c->order, c->result, c->program, &(detect_options){.suppressions = c->suppressions});
+    names shown = {0};
+    c->found = detect_open(c->order, c->result, c->program, &(detect_options){.suppressions = c->suppressions, .readable = readable, .with = &shown});
+    names_close(&shown);
     c->seconds_detect = now() - start;
     progress(NULL);
     return EXIT_CLEAN;
@@ -287,6 +294,21 @@ static int print_all(const check *c, const request *r, const store_record *recor
     return record->warning_count ? EXIT_FOUND : EXIT_CLEAN;
 }
 
+/* Programs whose calls have no names: that nothing was found in them says nothing. */
+static bool are_nameless(const check *c)
+{
+    bool any = false;
+    for (uint32_t l = 0; l < c->list_count; l++)
+        for (uint32_t i = 0; i < c->lists[l].count; i++) {
+            const image *img = c->lists[l].images[i];
+            if (!check_is_nameless(img)) continue;
+            cli_error("%s: statically linked%s: its threads and locks are not recognised", img->path,
+                      img->has_symtab ? ", with no C library that is known" : " and stripped");
+            any = true;
+        }
+    return any;
+}
+
 /* Analyses, unless a saved record says it all, prints, and saves. */
 static int check_files(check *c, const request *r)
 {
@@ -321,6 +343,7 @@ static int check_files(check *c, const request *r)
         code = print_all(c, r, record);
     }
     code = cli_finish(code);
+    if (are_nameless(c) && code == EXIT_CLEAN) code = EXIT_USAGE;
     if (!current && !r->stateless && store_save(r->state, name, record, &error)) cli_error("%s", error.text);
 out:
     store_record_free(&old);

@@ -56,6 +56,12 @@ int check_analyse(check *c, const check_how *how); /* requires the modules and t
 void check_close_analysis(check *c);               /* all but the modules and the texts */
 void check_close(check *c);
 
+/* A program that is linked statically and has no names of a C library: what its threads and locks are cannot be told. */
+static inline bool check_is_nameless(const image *img)
+{
+    return img->is_static && !img->libc;
+}
+
 /* check_record.c: all that is printed of an analysis. */
 void check_record(const check *c, int jobs, store_record *out);
 

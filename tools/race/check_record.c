@@ -178,7 +178,10 @@ static void count(const check *c, store_record *out)
 {
     const hb_statistics *h = hb_stats(c->order);
     const detect_statistics *d = detect_stats(c->found);
-    const store_counter all[] = {
+    uint32_t nameless = 0;
+    for (uint32_t m = 0; m < c->module_count; m++)
+        nameless += check_is_nameless(c->modules[m]->img);
+    store_counter all[] = {
         {"origins", h->origins},
         {"threads", h->threads},
         {"events", h->events},
@@ -198,9 +201,14 @@ static void count(const check *c, store_record *out)
         {"pairs_apart", d->pairs_disjoint},
         {"suppressed", d->suppressed},
         {"benign", d->benign},
+        {"pairs_skipped", d->pairs_skipped}, /* this and what follows: only where there are any */
+        {"nameless_programs", nameless},
     };
-    out->counter_count = sizeof all / sizeof *all;
-    out->counters = arena_copy(&out->memory, all, sizeof all);
+    enum { ALWAYS = sizeof all / sizeof *all - 2 };
+    out->counter_count = ALWAYS;
+    for (unsigned i = ALWAYS; i < sizeof all / sizeof *all; i++)
+        if (all[i].value) all[out->counter_count++] = all[i];
+    out->counters = arena_copy(&out->memory, all, out->counter_count * sizeof *all);
 }
 
 /* What an earlier analysis says of a module, or NULL. The modules are mostly in the same order. */

@@ -131,13 +131,14 @@ static void print_stats(const check *c)
     pta_stats p;
     pta_statistics(c->result, &p);
     uint64_t instructions = 0, unresolved = 0, opaque = 0;
-    uint32_t functions = 0, frames = 0;
+    uint32_t functions = 0, frames = 0, nameless = 0;
     for (uint32_t m = 0; m < c->module_count; m++) {
         functions += c->modules[m]->stats.functions;
         instructions += c->modules[m]->stats.instructions;
         unresolved += c->modules[m]->stats.jumps_unresolved;
         opaque += c->modules[m]->stats.ir_opaque;
         frames += c->modules[m]->stats.frames_unknown;
+        nameless += check_is_nameless(c->modules[m]->img);
     }
     printf("modules           %u, %u functions, %llu instructions\n", c->module_count, functions, (unsigned long long)instructions);
     printf("not understood    %llu indirect jumps, %llu opaque IR instructions, %u frames, %llu calls of unknown functions\n",
@@ -146,12 +147,15 @@ static void print_stats(const check *c)
            (unsigned long long)h->accesses_unknown, (unsigned long long)h->accesses_lost, (unsigned long long)h->accesses_nowhere, h->lock_calls_unknown, h->lock_calls);
     printf("                  %llu of these accesses are paired by type and member only, %llu not at all\n",
            (unsigned long long)d->accesses_typed, (unsigned long long)d->accesses_untyped);
+    if (nameless) printf("                  the threads and locks of %u programs that are linked statically, without names\n", nameless);
     printf("origins           %u: %u threads, %u events, %u called from outside\n", h->origins, h->threads, h->events, h->outside);
     printf("accesses          %llu in %llu instances; objects %u, of which %u shared and written\n", (unsigned long long)h->accesses,
            (unsigned long long)p.instances, h->objects, d->places_shared);
     printf("pairs             %llu: %llu guarded, %llu ordered, %llu apart, %llu racing; %llu atomic\n", (unsigned long long)d->pairs,
            (unsigned long long)d->pairs_guarded, (unsigned long long)d->pairs_ordered, (unsigned long long)d->pairs_disjoint,
            (unsigned long long)d->pairs_racing, (unsigned long long)d->pairs_atomic);
+    if (d->pairs_skipped)
+        printf("                  %llu not looked at: of groups of accesses that race already, on objects with very many pairs\n", (unsigned long long)d->pairs_skipped);
     printf("warnings          %u; %u suppressed, %u benign\n", detect_found(c->found)->len, d->suppressed, d->benign);
     printf("seconds           %.3f: %.3f reading, %.3f pointers, %.3f order and locks, %.3f races\n", c->seconds, c->seconds_lift,
            c->seconds_pointer, c->seconds_order, c->seconds_detect);
