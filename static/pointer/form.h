@@ -47,6 +47,7 @@ typedef struct {
     struct typed_value *types, *guesses; /* typed.h */
     const image_type **made;   /* made_infer */
     uint32_t *call_of; /* per value: local call number + 1 */
+    uint32_t *emptied; /* emptied_find */
     known_form *known; /* hash table of forms that have a variable */
     uint32_t known_count, known_capacity;
     address_space frame;
@@ -114,6 +115,15 @@ void generate_store(generator *g, const ir_insn *insn);
 void generate_note_block(generator *g, form to, uint64_t size);
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size);
+
+/* --- emptied.c ------------------------------------------------------------------------------------------------------------ */
+
+/* What a unique pointer in the frame holds where it is loaded or where its address is passed to a call, by the flow: per
+ * value, 0: unknown; EMPTIED: null; or a value. NULL: the function has none. */
+#define EMPTIED (UINT32_MAX - 1)
+uint32_t *emptied_find(const generator *g);
+/* The argument (IR_CALL_*) of such a call that is its address; of a constructor, the value, which nobody will ask for. */
+unsigned emptied_argument(const generator *g, ir_value call);
 
 /* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
 

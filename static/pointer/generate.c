@@ -345,7 +345,9 @@ static form value_form(generator *g, ir_value v)
             return form_var(var);
         }
     case IR_OPAQUE: return opaque_form(g, insn);
-    case IR_LOAD: return generate_load(g, insn);
+    case IR_LOAD:
+        if (g->emptied && g->emptied[v]) return g->emptied[v] == EMPTIED ? (form){0} : g->forms[g->emptied[v]];
+        return generate_load(g, insn);
     case IR_RESULT:
     case IR_CLOBBER: return generate_result(g, insn);
     case IR_PAD: return insn->a ? g->forms[insn->a] : (form){0};
@@ -478,6 +480,7 @@ void generate_function(const pta_program *program, const generate_module *module
     g.types = typed_infer(&g);
     g.guesses = ir->loop_count ? typed_guess(&g) : g.types;
     g.made = made_infer(&g);
+    g.emptied = emptied_find(&g);
     for (ir_value v = 1; v < ir->insn_count; v++)
         if (g.types[v].number && g.kinds[v] == KIND_UNKNOWN) g.kinds[v] = KIND_NUMBER;
     mark_phis(&g);
@@ -499,6 +502,7 @@ void generate_function(const pta_program *program, const generate_module *module
     if (g.guesses != g.types) free(g.guesses);
     free(g.types);
     free(g.made);
+    free(g.emptied);
     free(g.known);
     vec_free(&g.frame.homes);
 }

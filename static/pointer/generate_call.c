@@ -107,6 +107,8 @@ static pta_operand callee_stack(generator *g, form sp, uint32_t callee)
     return (pta_operand){var, 0};
 }
 
+enum { WORD = 8 };
+
 /* Promoted slots, as the callee sees them on its stack. What lies there is this call's alone: the next one may push other things
  * to the same place, so it has memory of its own. */
 static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand stack)
@@ -137,6 +139,22 @@ static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand sta
     return (pta_operand){both, 0};
 }
 
+/* The address of a unique pointer of which is known what it holds (emptied.c): that alone, in memory of its own. */
+static pta_operand pass_pointer(generator *g, ir_value at, uint32_t holds)
+{
+    int32_t offset;
+    uint8_t base;
+    if (!ir_frame_offset(g->ir, at, &offset, &base)) return (pta_operand){PTA_NO_VAR, 0}; /* what it is made of */
+    uint32_t var = form_new_var(g), site = g->out->sites.len;
+    form_emit_address(g, var, GENERATE_LOCAL | site, 0);
+    vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
+                                        .start = (uint64_t)(int64_t)offset, .size = WORD, .align = WORD,
+                                        .name = "arguments"});
+    pta_operand held = holds == EMPTIED ? (pta_operand){PTA_NO_VAR, 0} : form_operand(g, g->forms[holds]);
+    if (held.var != PTA_NO_VAR) form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = {var, 0}, .src = held});
+    return (pta_operand){var, 0};
+}
+
 static bool copies_block(const generator *g, uint32_t func)
 {
     static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
@@ -146,7 +164,7 @@ static bool copies_block(const generator *g, uint32_t func)
     return false;
 }
 
-enum { DEPTH = 6, WORD = 8 };
+enum { DEPTH = 6 };
 
 /* A message of a few words may be a pointer to an object that changes hands (`send(fd, &request, sizeof request, 0)`). Which
  * descriptor leads where is not known: what is received may be any such message. Longer ones, and those of any length, are
@@ -326,6 +344,10 @@ void generate_call(generator *g, ir_value v)
         call.args[i] = handed_on               ? (pta_operand){PTA_RSP, 0}
                        : i == PTA_RSP && !tail ? callee_stack(g, f, call.func)
                                                : form_operand(g, f);
+    }
+    if (g->emptied && g->emptied[v]) {
+        unsigned a = emptied_argument(g, v);
+        call.args[a - IR_CALL_RDI + PTA_RDI] = pass_pointer(g, args[a], g->emptied[v]);
     }
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; i < PTA_SIZES; i++)
