@@ -33,6 +33,15 @@ typedef struct {
     uint32_t var;
 } known_form;
 
+#define EMPTIED (UINT32_MAX - 1)
+
+typedef struct {
+    uint32_t holds;   /* a value; EMPTIED: null; 0: not known */
+    int32_t at;       /* its place in the frame */
+    uint8_t argument; /* of a call, IR_CALL_*: its address */
+    bool unasked;     /* ... or what it is made with, which nobody will ask for */
+} emptied;
+
 typedef struct {
     const pta_program *program;
     const generate_module *module;
@@ -47,7 +56,7 @@ typedef struct {
     struct typed_value *types, *guesses; /* typed.h */
     const image_type **made;   /* made_infer */
     uint32_t *call_of; /* per value: local call number + 1 */
-    uint32_t *emptied; /* emptied_find */
+    emptied *emptied; /* emptied_find */
     known_form *known; /* hash table of forms that have a variable */
     uint32_t known_count, known_capacity;
     address_space frame;
@@ -118,12 +127,9 @@ void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t siz
 
 /* --- emptied.c ------------------------------------------------------------------------------------------------------------ */
 
-/* What a unique pointer in the frame holds where it is loaded or where its address is passed to a call, by the flow: per
- * value, 0: unknown; EMPTIED: null; or a value. NULL: the function has none. */
-#define EMPTIED (UINT32_MAX - 1)
-uint32_t *emptied_find(const generator *g);
-/* The argument (IR_CALL_*) of such a call that is its address; of a constructor, the value, which nobody will ask for. */
-unsigned emptied_argument(const generator *g, ir_value call);
+/* Per value, what a unique pointer in the frame holds where it is loaded or where a call is passed its address, by the flow;
+ * NULL: the function has none. free() the result. */
+emptied *emptied_find(const generator *g);
 
 /* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
 

@@ -346,7 +346,7 @@ static form value_form(generator *g, ir_value v)
         }
     case IR_OPAQUE: return opaque_form(g, insn);
     case IR_LOAD:
-        if (g->emptied && g->emptied[v]) return g->emptied[v] == EMPTIED ? (form){0} : g->forms[g->emptied[v]];
+        if (g->emptied && g->emptied[v].holds) return g->emptied[v].holds == EMPTIED ? (form){0} : g->forms[g->emptied[v].holds];
         return generate_load(g, insn);
     case IR_RESULT:
     case IR_CLOBBER: return generate_result(g, insn);

@@ -140,17 +140,14 @@ static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand sta
 }
 
 /* The address of a unique pointer of which is known what it holds (emptied.c): that alone, in memory of its own. */
-static pta_operand pass_pointer(generator *g, ir_value at, uint32_t holds)
+static pta_operand pass_pointer(generator *g, const emptied *pointer)
 {
-    int32_t offset;
-    uint8_t base;
-    if (!ir_frame_offset(g->ir, at, &offset, &base)) return (pta_operand){PTA_NO_VAR, 0}; /* what it is made of */
     uint32_t var = form_new_var(g), site = g->out->sites.len;
     form_emit_address(g, var, GENERATE_LOCAL | site, 0);
     vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
-                                        .start = (uint64_t)(int64_t)offset, .size = WORD, .align = WORD,
+                                        .start = (uint64_t)(int64_t)pointer->at, .size = WORD, .align = WORD,
                                         .name = "arguments"});
-    pta_operand held = holds == EMPTIED ? (pta_operand){PTA_NO_VAR, 0} : form_operand(g, g->forms[holds]);
+    pta_operand held = pointer->holds == EMPTIED ? (pta_operand){PTA_NO_VAR, 0} : form_operand(g, g->forms[pointer->holds]);
     if (held.var != PTA_NO_VAR) form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = {var, 0}, .src = held});
     return (pta_operand){var, 0};
 }
@@ -345,10 +342,8 @@ void generate_call(generator *g, ir_value v)
                        : i == PTA_RSP && !tail ? callee_stack(g, f, call.func)
                                                : form_operand(g, f);
     }
-    if (g->emptied && g->emptied[v]) {
-        unsigned a = emptied_argument(g, v);
-        call.args[a - IR_CALL_RDI + PTA_RDI] = pass_pointer(g, args[a], g->emptied[v]);
-    }
+    const emptied *pointer = g->emptied && g->emptied[v].holds ? &g->emptied[v] : NULL;
+    if (pointer) call.args[pointer->argument - IR_CALL_RDI + PTA_RDI] = pointer->unasked ? (pta_operand){PTA_NO_VAR, 0} : pass_pointer(g, pointer);
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; i < PTA_SIZES; i++)
         call.sizes[i] = passed_size(g, args[size_of[i]]);
