@@ -113,6 +113,11 @@ void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_i
 uint32_t form_both_strides(uint32_t a, uint32_t b);
 uint64_t form_number(const generator *g, ir_value v); /* a small positive constant, or 0 */
 
+/* --- generate.c ------------------------------------------------------------------------------------------------------------- */
+
+/* An access that is never made: of the table of an object that has none. */
+bool generate_is_never(const generator *g, const ir_insn *access);
+
 /* --- generate_memory.c ------------------------------------------------------------------------------------------------ */
 
 enum { BLOCK_WORDS = 64 }; /* a larger block is copied from any word to any word */

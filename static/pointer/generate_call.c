@@ -71,7 +71,8 @@ static bool tls_call(generator *g, const ir_insn *call, form *f)
     const image_reloc *off = image_reloc_at(g->img, (uint64_t)arg.value + 8);
     uint64_t offset = 0;
     if (off && off->kind == IMAGE_REL_DTPOFF) {
-        if (!form_is_own_tls(g->img, off)) return *f = form_site(g, g->module->external), true;
+        uint32_t named = g->module->slots[off - g->img->relocs];
+        if (!form_is_own_tls(g->img, off)) return *f = form_site(g, named == PTA_NO_SITE ? g->module->external : named), true;
         offset = off->target;
     } else {
         image_read(g->img, (uint64_t)arg.value + 8, &offset, 8);
