@@ -46,7 +46,8 @@ static void add_points(hb_points *to, const hb_points *from)
     }
 }
 
-/* What a thread does at its end, the second `thread` of a model: nobody asks what it does meanwhile, so far. */
+/* What a thread does at its end, the second `thread` of a model. It is not followed yet: most of it is counts of shared_ptr, of which too
+ * little is known. */
 static bool is_end(const hb *h, const pta_call_edge *e)
 {
     const pta_call *call = &h->program->calls.data[e->call], *before = e->call ? call - 1 : NULL;
