@@ -2,7 +2,6 @@
 #include "static/pointer/form.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "static/pointer/kinds.h"
 #include "static/pointer/linear.h"
@@ -258,11 +257,6 @@ bool form_is_own_tls(const image *img, const image_reloc *reloc)
     for (uint32_t i = img->symbol_count; i-- > 0 && img->symbols[i].type == IMAGE_SYM_TLS;)
         if (!strcmp(img->symbols[i].name, reloc->name)) return true;
     return false;
-}
-
-bool form_is_of_future(const char *name)
-{
-    return strstr(name, "13__future_base");
 }
 
 /* What the loader leaves in a word. */

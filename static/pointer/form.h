@@ -79,9 +79,6 @@ form form_site(generator *g, uint32_t site);
 form form_const(const generator *g, int64_t value); /* a number that is an address, or nothing */
 form form_add(form f, int64_t k);
 bool form_is_own_tls(const image *img, const image_reloc *reloc);
-/* Whether a function is of what futures call once, to set their result. That is not followed (the models' __once_call): what comes
- * before it and what comes behind get() is ordered by the state of the future, of which nothing is known here. */
-bool form_is_of_future(const char *name);
 /* A word that never changes after start-up; false: it may change. */
 bool form_word(generator *g, uint64_t addr, form *f);
 /* a + b * scale that is a pointer although neither a nor b is one, for example `2 * p - q`; or nothing. */

@@ -318,7 +318,7 @@ static form number_form(generator *g, const ir_insn *insn)
                     form_word(g, (uint64_t)(base.value + access->imm + insn->imm), &f);
     const image_reloc *reloc = constant ? image_reloc_at(g->img, (uint64_t)(base.value + access->imm + insn->imm)) : NULL;
     /* of a library: the variable stands for its offset */
-    if (reloc && reloc->kind == IMAGE_REL_TPOFF && f.kind == FORM_VAR && !form_is_of_future(g->program->funcs.data[g->func_id].name)) return f;
+    if (reloc && reloc->kind == IMAGE_REL_TPOFF && f.kind == FORM_VAR) return f;
     return constant && f.kind == FORM_TPOFF ? f : (form){0};
 }
 

@@ -286,10 +286,6 @@ void generate_store(generator *g, const ir_insn *insn)
     const lift_insn *machine = &g->func->insns[insn->insn];
     bool is_return = access->flags & IR_IMPLICIT && f.kind == FORM_CONST && (uint64_t)f.value == machine->addr + machine->len;
     if (f.kind == FORM_NONE || f.kind == FORM_TPOFF || is_return) return;
-    if (access->flags & IR_FS && f.kind == FORM_CONST) {
-        const lift_func *stored = lift_func_at(g->program->modules[g->program->funcs.data[g->func_id].module], (uint64_t)f.value);
-        if (stored && stored->name && form_is_of_future(stored->name)) return;
-    }
     if (typed_is_number(typed_access(g, access, insn->imm)) || moves_text(g, insn, access)) return;
     place_term terms[TERMS];
     uint32_t n = address_terms(g, access, insn->imm, terms);
