@@ -13,8 +13,9 @@ static int *table;
 static int look(int at)
 {
     std::call_once(flag, [] {
+        int *made = new int[4]();
         usleep(500);
-        table = new int[4](); // RACE table
+        table = made; // RACE table
         usleep(500);
     });
     return table[at]; // NORACE: after call_once
