@@ -132,6 +132,14 @@ static bool is_share(const hb *h, const pta_call_edge *edge, const pta_call_edge
     return false;
 }
 
+/* What futures call once, to set their result. It is not followed: what comes before it and what comes behind get() is ordered by the
+ * state of the future, of which nothing is known here. */
+static bool is_of_future(const hb *h, const pta_call_edge *edge)
+{
+    return !hb_instance_code(h, edge->caller) && !strcmp(h->program->funcs.data[h->instances[edge->caller].func].name, "__once_proxy") &&
+           strstr(h->program->funcs.data[h->instances[edge->callee].func].name, "13__future_base");
+}
+
 static void drop_shares(hb *h)
 {
     uint32_t kept = 0;
@@ -140,7 +148,7 @@ static void drop_shares(hb *h)
         for (end = i; end < h->edge_count && h->edges[end].caller == h->edges[i].caller;)
             end++;
         for (uint32_t e = i; e < end; e++)
-            drop[e] = is_share(h, &h->edges[e], h->edges + i, end - i);
+            drop[e] = is_share(h, &h->edges[e], h->edges + i, end - i) || is_of_future(h, &h->edges[e]);
     }
     for (uint32_t e = 0; e < h->edge_count; e++)
         if (!drop[e]) h->edges[kept++] = h->edges[e];

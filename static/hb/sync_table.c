@@ -35,7 +35,7 @@ const sync_entry hb_sync_table[] = {
          "g_cond_wait g_cond_wait_until _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE", SYNC_COND_WAIT, 0, 1),
     PAIR("pthread_mutex_init", SYNC_LOCK_INIT, 0, 1),
     PAIR("pthread_mutexattr_setrobust pthread_mutexattr_setrobust_np", SYNC_ROBUST, 0, 1),
-    PLAIN("pthread_once call_once uv_once g_once_impl", SYNC_ONCE, 0),
+    PLAIN("pthread_once call_once uv_once g_once_impl _ZSt9call_onceI*", SYNC_ONCE, 0),
     {"__cxa_guard_acquire", SYNC_GUARD, 0, -1, SYNC_NONZERO, false, false, NULL},
     PLAIN("__cxa_guard_release __cxa_guard_abort", SYNC_GUARD_END, 0),
 

@@ -167,8 +167,11 @@ static void visit_type(debug_index *index, range_list *ranges, Dwarf_Die *die, u
         add_definition(index, die, tag, name);
     bool is_struct = tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
     if (is_struct && !die_flag(die, DW_AT_declaration)) add_sized(index, die, name);
-    if (tag != DW_TAG_enumeration_type)
-        walk(index, ranges, die, context_inside(context_of(index, die), name), depth + 1);
+    if (tag == DW_TAG_enumeration_type) return;
+    const void *outer = index->class;
+    index->class = die->addr;
+    walk(index, ranges, die, context_inside(context_of(index, die), name), depth + 1);
+    index->class = outer;
 }
 
 static void visit_typedef(debug_index *index, Dwarf_Die *die)
@@ -181,6 +184,8 @@ static void visit_typedef(debug_index *index, Dwarf_Die *die)
         tag != DW_TAG_enumeration_type)
         return;
     if (die_attribute(index->dwarf, &type, DW_AT_name, &name, NULL)) return;
+    /* templates of C++ have members that name their arguments, lambdas for example, from elsewhere: `typedef _Tp type;` */
+    if (index->class && ((const char *)type.addr < (const char *)index->class || (const char *)type.addr > (const char *)die->addr)) return;
     uint64_t *known = map64_add(&index->typedef_names, (uintptr_t)type.addr);
     if (!*known) *known = (uintptr_t)die_string(index->dwarf, die, DW_AT_name);
 }

@@ -57,6 +57,7 @@ struct debug_index {
     map64 sizes;       /* size of a struct: number + 1 in sized_list */
     VEC(sized_struct) sized_list;
     map64 typedef_names;        /* address of an anonymous struct's entry: the name that a typedef gives it */
+    const void *class; /* the entry of the class that is being walked, or NULL */
     map64 types_by_die;         /* address of an entry: type_entry */
     map64 types_by_key;         /* what makes two types the same: type_entry */
     VEC(type_entry *) unfilled; /* structs whose members are to be read */

@@ -258,6 +258,16 @@ static bool find_definition(debug_index *index, Dwarf_Die *die, unsigned tag, co
     return found->addr != die->addr;
 }
 
+/* A class without a name that can be called. */
+static bool is_lambda(debug_index *index, Dwarf_Die *die, unsigned tag)
+{
+    Dwarf_Die child;
+    if (tag != DW_TAG_structure_type && tag != DW_TAG_class_type) return false;
+    for (bool more = die_child(index->dwarf, die, &child); more; more = die_next(index->dwarf, &child))
+        if (dwarf_tag(&child) == DW_TAG_subprogram && !strcmp(die_string(index->dwarf, &child, DW_AT_name), "operator()")) return true;
+    return false;
+}
+
 static type_entry *aggregate(debug_index *index, Dwarf_Die *die, unsigned tag)
 {
     Dwarf_Die definition;
@@ -267,7 +277,7 @@ static type_entry *aggregate(debug_index *index, Dwarf_Die *die, unsigned tag)
     const uint64_t *given = map64_find(&index->typedef_names, (uintptr_t)die->addr);
     image_type like = {.kind = aggregate_kind(tag),
                        .size = die_number(index->dwarf, die, DW_AT_byte_size, 0),
-                       .name = *name || !given ? name : (const char *)(uintptr_t)*given,
+                       .name = *name ? name : given ? (const char *)(uintptr_t)*given : is_lambda(index, die, tag) ? "lambda" : name,
                        .is_declaration = die_flag(die, DW_AT_declaration)};
     like.is_atomic = (context & 1) && is_std_atomic(name);
     const char *file = die_file(index->dwarf, die, DW_AT_decl_file);

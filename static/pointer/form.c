@@ -270,7 +270,7 @@ static form reloc_form(generator *g, const image_reloc *reloc)
     case IMAGE_REL_GUESS: return (form){FORM_CONST, 0, (int64_t)reloc->target};
     case IMAGE_REL_TPOFF:
         return form_is_own_tls(g->img, reloc) ? (form){FORM_TPOFF, 0, (int64_t)reloc->target - (int64_t)g->img->tls_size}
-                                              : form_site(g, g->module->external);
+                                              : form_site(g, named == PTA_NO_SITE ? g->module->external : named);
     case IMAGE_REL_SYMBOL:
         return form_add(form_site(g, named == PTA_NO_SITE ? g->module->external : named), reloc->addend);
     default: return (form){0};

@@ -33,6 +33,15 @@ typedef struct {
     uint32_t var;
 } known_form;
 
+#define EMPTIED (UINT32_MAX - 1)
+
+typedef struct {
+    uint32_t holds;   /* a value; EMPTIED: null; 0: not known */
+    int32_t at;       /* its place in the frame */
+    uint8_t argument; /* of a call, IR_CALL_*: its address */
+    bool unasked;     /* ... or what it is made with, which nobody will ask for */
+} emptied;
+
 typedef struct {
     const pta_program *program;
     const generate_module *module;
@@ -47,6 +56,7 @@ typedef struct {
     struct typed_value *types, *guesses; /* typed.h */
     const image_type **made;   /* made_infer */
     uint32_t *call_of; /* per value: local call number + 1 */
+    emptied *emptied; /* emptied_find */
     known_form *known; /* hash table of forms that have a variable */
     uint32_t known_count, known_capacity;
     address_space frame;
@@ -103,6 +113,11 @@ void form_copy_indexed(generator *g, uint32_t dst, form f, int64_t delta, form_i
 uint32_t form_both_strides(uint32_t a, uint32_t b);
 uint64_t form_number(const generator *g, ir_value v); /* a small positive constant, or 0 */
 
+/* --- generate.c ------------------------------------------------------------------------------------------------------------- */
+
+/* An access that is never made: of the table of an object that has none. */
+bool generate_is_never(const generator *g, const ir_insn *access);
+
 /* --- generate_memory.c ------------------------------------------------------------------------------------------------ */
 
 enum { BLOCK_WORDS = 64 }; /* a larger block is copied from any word to any word */
@@ -114,6 +129,12 @@ void generate_store(generator *g, const ir_insn *insn);
 void generate_note_block(generator *g, form to, uint64_t size);
 /* A block copy of `size` bytes, 0: unknown. */
 void generate_block(generator *g, pta_operand to, pta_operand from, uint64_t size);
+
+/* --- emptied.c ------------------------------------------------------------------------------------------------------------ */
+
+/* Per value, what a unique pointer in the frame holds where it is loaded or where a call is passed its address, by the flow;
+ * NULL: the function has none. free() the result. */
+emptied *emptied_find(const generator *g);
 
 /* --- generate_call.c ---------------------------------------------------------------------------------------------------- */
 

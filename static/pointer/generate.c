@@ -216,17 +216,27 @@ static bool has_inner_base(const image_type *type, unsigned depth)
     return false;
 }
 
+enum { CLASS_NAME = 128 };
+
+/* The class of a pointer to a member function, in a mangled name. */
+static bool names_class(const char *m, char class[CLASS_NAME])
+{
+    char *end;
+    unsigned long length = m[1] >= '1' && m[1] <= '9' ? strtoul(m + 1, &end, 10) : 0;
+    if (!length || length >= CLASS_NAME || strlen(end) <= length || (end[length] != 'F' && end[length] != 'K')) return false;
+    memcpy(class, end, length);
+    class[length] = 0;
+    return true;
+}
+
 /* All classes with pointers to member functions in a function's name are known, and have no base but at their begin. */
 static bool adjusts_nothing(const generator *g)
 {
     const char *name = g->program->funcs.data[g->func_id].name;
     bool any = false;
     for (const char *m = strncmp(name, "_Z", 2) ? NULL : strchr(name, 'M'); m; m = strchr(m + 1, 'M')) {
-        char class[128], *end;
-        unsigned long length = m[1] >= '1' && m[1] <= '9' ? strtoul(m + 1, &end, 10) : 0;
-        if (!length || length >= sizeof class || strlen(end) <= length || (end[length] != 'F' && end[length] != 'K')) continue;
-        memcpy(class, end, length);
-        class[length] = 0;
+        char class[CLASS_NAME];
+        if (!names_class(m, class)) continue;
         if (has_inner_base(image_struct_named(g->img, class), 0)) return false;
         any = true;
     }
@@ -263,11 +273,42 @@ static ir_value adjusted_object(const generator *g, const ir_insn *lea)
     return 0;
 }
 
+static bool has_table(const image_type *type, unsigned depth)
+{
+    if (!type || type->is_declaration || depth > 8) return true;
+    for (uint32_t i = 0; i < type->member_count; i++) {
+        const image_member *m = &type->members[i];
+        if (!strncmp(m->name, "_vptr", 5) || (!m->name[0] && has_table(m->type, depth + 1))) return true;
+    }
+    return false;
+}
+
+/* Some class with pointers to member functions in a function's name has virtual functions. */
+static bool is_virtual(const generator *g)
+{
+    const char *name = g->program->funcs.data[g->func_id].name;
+    for (const char *m = strncmp(name, "_Z", 2) ? NULL : strchr(name, 'M'); m; m = strchr(m + 1, 'M')) {
+        char class[CLASS_NAME];
+        if (names_class(m, class) && has_table(image_struct_named(g->img, class), 0)) return true;
+    }
+    return false;
+}
+
+/* Such a call looks for the object's table only if the function is a virtual one. */
+bool generate_is_never(const generator *g, const ir_insn *access)
+{
+    if (!access->a || access->imm || access->width != 8 || access->flags & (IR_WRITE | IR_REP | IR_WIDE)) return false;
+    ir_insn sum = *access; /* the object's address and what is to be added */
+    if (!access->b) sum = g->ir->insns[ir_origin(g->ir, access->a)];
+    return (access->b || sum.op == IR_LEA) && adjusted_object(g, &sum) && !is_virtual(g);
+}
+
 /* A number: only the offset of a thread-local variable, loaded or added to, is of interest. */
 static form number_form(generator *g, const ir_insn *insn)
 {
     if (insn->op == IR_COPY || insn->op == IR_LEA) {
         form of = insn->width == 8 && insn->a && !(insn->op == IR_LEA && insn->b) ? g->forms[insn->a] : (form){0};
+        if (of.kind == FORM_VAR && g->kinds[insn->a] == KIND_NUMBER) return form_add(of, insn->op == IR_LEA ? insn->imm : 0); /* see below */
         return of.kind == FORM_TPOFF ? form_add(of, insn->op == IR_LEA ? insn->imm : 0) : (form){0};
     }
     if (insn->op != IR_LOAD) return (form){0};
@@ -275,6 +316,9 @@ static form number_form(generator *g, const ir_insn *insn)
     form f, base = access->a ? g->forms[access->a] : (form){0};
     bool constant = insn->width == 8 && !access->b && base.kind == FORM_CONST &&
                     form_word(g, (uint64_t)(base.value + access->imm + insn->imm), &f);
+    const image_reloc *reloc = constant ? image_reloc_at(g->img, (uint64_t)(base.value + access->imm + insn->imm)) : NULL;
+    /* of a library: the variable stands for its offset */
+    if (reloc && reloc->kind == IMAGE_REL_TPOFF && f.kind == FORM_VAR) return f;
     return constant && f.kind == FORM_TPOFF ? f : (form){0};
 }
 
@@ -345,7 +389,9 @@ static form value_form(generator *g, ir_value v)
             return form_var(var);
         }
     case IR_OPAQUE: return opaque_form(g, insn);
-    case IR_LOAD: return generate_load(g, insn);
+    case IR_LOAD:
+        if (g->emptied && g->emptied[v].holds) return g->emptied[v].holds == EMPTIED ? (form){0} : g->forms[g->emptied[v].holds];
+        return generate_load(g, insn);
     case IR_RESULT:
     case IR_CLOBBER: return generate_result(g, insn);
     case IR_PAD: return insn->a ? g->forms[insn->a] : (form){0};
@@ -478,6 +524,7 @@ void generate_function(const pta_program *program, const generate_module *module
     g.types = typed_infer(&g);
     g.guesses = ir->loop_count ? typed_guess(&g) : g.types;
     g.made = made_infer(&g);
+    g.emptied = emptied_find(&g);
     for (ir_value v = 1; v < ir->insn_count; v++)
         if (g.types[v].number && g.kinds[v] == KIND_UNKNOWN) g.kinds[v] = KIND_NUMBER;
     mark_phis(&g);
@@ -499,6 +546,7 @@ void generate_function(const pta_program *program, const generate_module *module
     if (g.guesses != g.types) free(g.guesses);
     free(g.types);
     free(g.made);
+    free(g.emptied);
     free(g.known);
     vec_free(&g.frame.homes);
 }

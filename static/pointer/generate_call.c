@@ -71,7 +71,8 @@ static bool tls_call(generator *g, const ir_insn *call, form *f)
     const image_reloc *off = image_reloc_at(g->img, (uint64_t)arg.value + 8);
     uint64_t offset = 0;
     if (off && off->kind == IMAGE_REL_DTPOFF) {
-        if (!form_is_own_tls(g->img, off)) return *f = form_site(g, g->module->external), true;
+        uint32_t named = g->module->slots[off - g->img->relocs];
+        if (!form_is_own_tls(g->img, off)) return *f = form_site(g, named == PTA_NO_SITE ? g->module->external : named), true;
         offset = off->target;
     } else {
         image_read(g->img, (uint64_t)arg.value + 8, &offset, 8);
@@ -107,6 +108,8 @@ static pta_operand callee_stack(generator *g, form sp, uint32_t callee)
     return (pta_operand){var, 0};
 }
 
+enum { WORD = 8 };
+
 /* Promoted slots, as the callee sees them on its stack. What lies there is this call's alone: the next one may push other things
  * to the same place, so it has memory of its own. */
 static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand stack)
@@ -137,6 +140,19 @@ static pta_operand pass_slots(generator *g, const ir_insn *call, pta_operand sta
     return (pta_operand){both, 0};
 }
 
+/* The address of a unique pointer of which is known what it holds (emptied.c): that alone, in memory of its own. */
+static pta_operand pass_pointer(generator *g, const emptied *pointer)
+{
+    uint32_t var = form_new_var(g), site = g->out->sites.len;
+    form_emit_address(g, var, GENERATE_LOCAL | site, 0);
+    vec_push(&g->out->sites, (pta_site){.kind = PTA_FRAME, .func = g->func_id, .memory = GENERATE_LOCAL | site,
+                                        .start = (uint64_t)(int64_t)pointer->at, .size = WORD, .align = WORD,
+                                        .name = "arguments"});
+    pta_operand held = pointer->holds == EMPTIED ? (pta_operand){PTA_NO_VAR, 0} : form_operand(g, g->forms[pointer->holds]);
+    if (held.var != PTA_NO_VAR) form_emit(g, (pta_stmt){.kind = PTA_STORE, .dst = {var, 0}, .src = held});
+    return (pta_operand){var, 0};
+}
+
 static bool copies_block(const generator *g, uint32_t func)
 {
     static const char *const names[] = {"memcpy", "memmove", "__memcpy_chk", "__memmove_chk"};
@@ -146,7 +162,7 @@ static bool copies_block(const generator *g, uint32_t func)
     return false;
 }
 
-enum { DEPTH = 6, WORD = 8 };
+enum { DEPTH = 6 };
 
 /* A message of a few words may be a pointer to an object that changes hands (`send(fd, &request, sizeof request, 0)`). Which
  * descriptor leads where is not known: what is received may be any such message. Longer ones, and those of any length, are
@@ -327,6 +343,8 @@ void generate_call(generator *g, ir_value v)
                        : i == PTA_RSP && !tail ? callee_stack(g, f, call.func)
                                                : form_operand(g, f);
     }
+    const emptied *pointer = g->emptied && g->emptied[v].holds ? &g->emptied[v] : NULL;
+    if (pointer) call.args[pointer->argument - IR_CALL_RDI + PTA_RDI] = pointer->unasked ? (pta_operand){PTA_NO_VAR, 0} : pass_pointer(g, pointer);
     static const uint8_t size_of[PTA_SIZES] = {IR_CALL_RDI, IR_CALL_RSI, IR_CALL_RDX, IR_CALL_RCX};
     for (unsigned i = 0; i < PTA_SIZES; i++)
         call.sizes[i] = passed_size(g, args[size_of[i]]);

@@ -53,6 +53,10 @@ static uint32_t address_terms(generator *g, const ir_insn *access, int64_t lane,
         return n;
     }
     form fa = a ? g->forms[a] : (form){0}, fb = b && access->scale == 1 ? g->forms[b] : (form){0};
+    if (access->flags & IR_FS && fa.kind == FORM_TLS && fb.kind == FORM_VAR && g->kinds[b] == KIND_NUMBER) { /* number_form */
+        add_term(terms, &n, form_operand(g, form_add(fb, access->imm + lane)), 0, PTA_SAME);
+        return n;
+    }
     form_settle(g, a, b, &fa, &fb);
     uint32_t repeat = access->flags & IR_REP ? access->width | PTA_BLOCK : PTA_SAME;
     if (fa.kind == FORM_TLS && b && g->forms[b].kind == FORM_TPOFF) {
@@ -88,7 +92,7 @@ static const image_type *own_type(const generator *g, const image_type *type)
 
 void generate_access(generator *g, const ir_insn *access)
 {
-    if (access->flags & IR_PROMOTED) return;
+    if (access->flags & IR_PROMOTED || generate_is_never(g, access)) return;
     if (access->flags & IR_WIDE) g->out->unknown_accesses++;
     place_term terms[TERMS];
     uint32_t n = address_terms(g, access, 0, terms);

@@ -336,6 +336,19 @@ uint32_t program_func_meant(const pta_program *program, uint32_t module, uint64_
                                                                   : program->maps->modules[module].first_func + f->id;
 }
 
+/* Thread-local variables of a library that its models know; others are external. */
+static uint32_t thread_local_site(pta_program *program, const image_reloc *reloc)
+{
+    static const char *const known[] = {"_ZSt11__once_call", "_ZSt15__once_callable"};
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(reloc->name, known[i])) continue;
+        uint32_t site = program_library_site(program, known[i]);
+        program->sites.data[site].kind = PTA_TLS;
+        return site;
+    }
+    return PTA_NO_SITE;
+}
+
 static void resolve_imports(pta_program *program, uint32_t m)
 {
     const image *img = program->modules[m]->img;
@@ -345,7 +358,9 @@ static void resolve_imports(pta_program *program, uint32_t m)
     for (uint32_t i = 0; i < img->reloc_count; i++) {
         const image_reloc *reloc = &img->relocs[i];
         bool named = reloc->name && *reloc->name;
+        bool tls = reloc->kind == IMAGE_REL_TPOFF || reloc->kind == IMAGE_REL_DTPOFF || reloc->kind == IMAGE_REL_DTPMOD;
         map->slots[i] = named && reloc->kind == IMAGE_REL_SYMBOL ? name_site(program, reloc->name)
+                        : named && tls && !reloc->target         ? thread_local_site(program, reloc)
                         : named && reloc->kind == IMAGE_REL_ADDR
                             ? interposed(program, m, reloc->name, symbol_named(img, reloc->target - (uint64_t)reloc->addend, reloc->name))
                                                                  : PTA_NO_SITE;
